@@ -1,0 +1,1 @@
+"""The administrator's commands: one module each, rendering for people and for programs."""

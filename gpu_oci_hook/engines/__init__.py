@@ -1,0 +1,1 @@
+"""One module per container engine: read its configuration, register, unregister."""

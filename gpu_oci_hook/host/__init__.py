@@ -1,0 +1,1 @@
+"""The edge: everything that touches the machine, each path below a root."""

@@ -1,0 +1,1 @@
+"""Containers that run now: discover, audit, explain, repair, watch."""

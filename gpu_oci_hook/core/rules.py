@@ -230,7 +230,7 @@ class Emulator:
         return False
 
     def covering(self, number: Number) -> str:
-        """How full access is written: ``exact``, ``minors`` (c 195:*), ``majors`` (c *:*), ``all``; empty without it."""
+        """How full access is written: ``exact``, ``minors`` (c 195:*), ``majors`` (c *:*), ``all``; or empty."""
         if self.allows_all:
             return "all"
         kinds = ("exact", "minors", "majors")

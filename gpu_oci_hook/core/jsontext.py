@@ -7,7 +7,7 @@ the work; the json package itself would load re and enum (9 ms that the create p
 
 from __future__ import annotations
 
-from _json import make_scanner, scanstring  # type: ignore[import-not-found]
+from _json import make_scanner, scanstring
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -164,4 +164,4 @@ class _Context:
     memo: dict[str, str] = {}  # noqa: RUF012  (an attribute that the scanner wants to see)
 
 
-_scan = make_scanner(_Context)
+_scan = make_scanner(_Context)  # type: ignore[arg-type]  # typeshed has the maker take itself

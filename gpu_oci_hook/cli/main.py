@@ -1,0 +1,72 @@
+"""gpu-oci-hook: the administrator's program. Each command is a module of this package."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+
+from gpu_oci_hook import __version__
+from gpu_oci_hook.cli.errors import PROBLEMS, CommandError
+from gpu_oci_hook.cli.options import add_common
+from gpu_oci_hook.cli.render import Style
+
+# In the order in which --help shows them. Each module has add_parser(commands) and run(args) -> exit code; only the
+# module of the command that was given is imported, so a command costs what it needs itself.
+COMMANDS = ("plan", "apply", "links", "schema")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command and return its exit code; errors are two short lines on standard error."""
+    arguments = sys.argv[1:] if argv is None else argv
+    args = build_parser(arguments).parse_args(arguments)
+    try:
+        return int(args.run(args))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python complains once more when it ends
+        return PROBLEMS
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        if getattr(args, "debug", False):
+            raise
+        return report(error)
+
+
+def report(error: Exception) -> int:
+    """Print an exception as one sentence and a hint; its exit code, 1 if it has none."""
+    style = Style(sys.stderr)
+    message = getattr(error, "message", "") or f"internal error: {error!r}"
+    hint = (
+        getattr(error, "hint", "")
+        if getattr(error, "message", "")
+        else "run it again with --debug and report what it says"
+    )
+    print(f"{style.red('error:')} {message}", file=sys.stderr)
+    if hint:
+        print(f"{style.dim('hint:')}  {hint}", file=sys.stderr)
+    return int(getattr(error, "code", None) or (2 if hasattr(error, "message") else PROBLEMS))
+
+
+def build_parser(arguments: list[str]) -> argparse.ArgumentParser:
+    """The parser for these arguments: with the one command that they name, or with all."""
+    parser = argparse.ArgumentParser(
+        prog="gpu-oci-hook",
+        description="Keeps the GPUs of containers through every re-derivation of their device rules by systemd.",
+        epilog="Exit codes: 0 fine, 1 problems found or something could not be done, 2 unusable input.",
+    )
+    parser.add_argument("--version", action="version", version=f"gpu-oci-hook {__version__}")
+    add_common(parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    named = [name for name in COMMANDS if name in arguments]
+    for name in named[:1] or COMMANDS:
+        module = importlib.import_module(f"gpu_oci_hook.cli.{name}")
+        module.add_parser(commands).set_defaults(run=module.run)
+    return parser
+
+
+__all__ = ["COMMANDS", "CommandError", "build_parser", "main", "report"]
+
+if __name__ == "__main__":
+    sys.exit(main())

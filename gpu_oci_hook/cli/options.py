@@ -1,0 +1,43 @@
+"""Options that all commands share, and what they stand for."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from gpu_oci_hook.host.inventory import Inventory
+from gpu_oci_hook.host.settings import Settings
+
+
+def new_command(commands: Any, name: str, summary: str, json: bool = True) -> argparse.ArgumentParser:
+    """A parser for one command, with the common options. ``commands`` is what argparse's add_subparsers gave."""
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=summary, description=summary)
+    add_common(parser)
+    if json:
+        parser.add_argument("--json", action="store_true", help="print one JSON object (gpu-oci-hook schema NAME)")
+    return parser
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Options that may stand before or after the command; the one after it wins."""
+    unset = argparse.SUPPRESS
+    parser.add_argument(
+        "--config", metavar="FILE", default=unset, help="settings (default: /etc/gpu-oci-hook/config.toml)"
+    )
+    parser.add_argument(
+        "--root", metavar="DIR", default=unset, help="where the host's /dev, /proc and /etc are (host_root)"
+    )
+    parser.add_argument("--debug", action="store_true", default=unset, help="show tracebacks")
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    """The settings that a command line asks for. Raises host.settings_toml.SettingsError."""
+    from gpu_oci_hook.host.settings_toml import load
+
+    settings = load(getattr(args, "config", None))
+    settings.host_root = getattr(args, "root", settings.host_root)
+    return settings
+
+
+def inventory_of(settings: Settings) -> Inventory:
+    return Inventory(settings.host_root, settings.driver_roots, settings.families)

@@ -1,0 +1,93 @@
+"""From claims to devices: the host's nodes of today decide about numbers."""
+
+from __future__ import annotations
+
+from gpu_oci_hook.core import findings as say
+from gpu_oci_hook.core.devices import spell
+from gpu_oci_hook.core.request.claim import GivenDevice
+from gpu_oci_hook.core.request.nodes import node_claims
+from gpu_oci_hook.core.request.rules import rule_claims
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gpu_oci_hook.core.devices import Node, Number
+    from gpu_oci_hook.core.findings import Finding
+    from gpu_oci_hook.core.request.claim import Claim, Context
+    from gpu_oci_hook.core.spec import Spec
+
+
+class Resolver:
+    """Collects, for one container, the devices that are its own, the host's nodes behind them, and findings."""
+
+    def __init__(self, context: Context) -> None:
+        self.host = context.host
+        self.devices: dict[Number, GivenDevice] = {}
+        self.nodes: dict[Number, Node] = {}
+        self.findings: list[Finding] = []
+
+    def take(self, claim: Claim) -> None:
+        """Resolve one claim. Claims about other kinds of devices leave no trace."""
+        at_path = self.host.node(claim.path) if claim.path else None
+        if claim.number is None:
+            self._by_path(claim, at_path)
+        elif at_path and at_path.number == claim.number:
+            self._given(claim, at_path)
+        elif at_path and at_path.family and not self._renumbered(claim.number, at_path):
+            self._stale(claim, at_path)
+        else:
+            self._by_number(claim, claim.number)
+
+    def _by_path(self, claim: Claim, at_path: Node | None) -> None:
+        if at_path and at_path.family:
+            self._given(claim, at_path)
+
+    def _given(self, claim: Claim, node: Node) -> None:
+        family = node.family or self.host.family_of(node.number)
+        if family:
+            self.devices.setdefault(node.number, GivenDevice(claim.path or node.path, node.number, family, claim))
+            self.nodes.setdefault(node.number, node)
+
+    def _renumbered(self, number: Number, at_path: Node) -> bool:
+        """Whether the container knows another device of the same driver by this name (``--device nvidia3:nvidia0``)."""
+        other = self.host.by_number(number)
+        return other is not None and other.number[:2] == at_path.number[:2]
+
+    def _by_number(self, claim: Claim, number: Number) -> None:
+        node = self.host.by_number(number)
+        if node:
+            self._given(claim, node)
+            return
+        family = self.host.family_of(number)
+        if family and claim.path:
+            # No such node on the host, under any driver root, but the driver is there (HAMi #776 and #872): the spec's
+            # own number stands.
+            self.devices.setdefault(number, GivenDevice(claim.path, number, family, claim))
+            self.findings.append(
+                say.note(
+                    "no-host-node",
+                    claim.place,
+                    f"the host has no node for {claim.path} ({spell(number)}), so there is nothing to link to",
+                    "set driver_roots to where the driver's /dev is, if it runs in a container",
+                )
+            )
+
+    def _stale(self, claim: Claim, at_path: Node) -> None:
+        """The spec's number is of another boot: it may be another driver's today, so it gets no rule."""
+        self.nodes.setdefault(at_path.number, at_path)
+        was = spell(claim.number) if claim.number else "no number"
+        self.findings.append(
+            say.error(
+                "stale-number",
+                claim.place,
+                f"the spec says {was} for {claim.path}, the host's node is {spell(at_path.number)}; no rule was added",
+                "write the CDI spec anew (nvidia-ctk cdi generate), or recreate the container from a fresh one",
+            )
+        )
+
+
+def find_devices(spec: Spec, context: Context) -> tuple[list[GivenDevice], list[Finding], list[Node]]:
+    """The devices the container is given, what was noticed, and the host's nodes whose links it depends on."""
+    resolver = Resolver(context)
+    for claim in (*node_claims(spec), *rule_claims(spec)):
+        resolver.take(claim)
+    return list(resolver.devices.values()), resolver.findings, list(resolver.nodes.values())

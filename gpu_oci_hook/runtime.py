@@ -1,0 +1,127 @@
+"""The wrapper's preparation of a container: bin/gpu-oci-runtime runs this before it execs the real runtime.
+
+It runs as a child with a deadline, and not in the place of the runtime: whatever happens to Python here (an upgrade
+half done, memory short, a hung filesystem), the container still starts.
+"""
+
+from __future__ import annotations
+
+import posix
+import sys
+from _signal import alarm  # type: ignore[import-not-found]  # the signal module imports enum
+
+from gpu_oci_hook.core import argv
+from gpu_oci_hook.core.findings import ERROR, NOTE
+from gpu_oci_hook.core.jsontext import JsonTextError
+from gpu_oci_hook.core.plan import make_plan
+from gpu_oci_hook.core.request.claim import Context
+from gpu_oci_hook.core.rules import SpecError
+from gpu_oci_hook.core.spec import parse_spec
+from gpu_oci_hook.host.apply import apply_plan
+from gpu_oci_hook.host.bundle import BundleError, ChangedError, read_spec
+from gpu_oci_hook.host.inventory import Inventory
+from gpu_oci_hook.host.settings import Settings, exists, read_compiled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+    from gpu_oci_hook.core.argv import CommandLine
+    from gpu_oci_hook.core.findings import Finding
+
+DEADLINE = 10  # seconds; SIGALRM then ends this process, and the launcher goes on
+ATTEMPTS = 3
+GO, REFUSE = 0, 3  # exit codes that the launcher understands
+
+
+def main(args: list[str]) -> NoReturn:
+    """Called as ``prepare.py RUN_DIR SETTINGS ARGUMENTS-OF-THE-RUNTIME...``.
+
+    ``--compile`` before them only refreshes the compiled settings.
+    """
+    alarm(DEADLINE)
+    if args[0] == "--compile":
+        line = argv.parse(args[3:])
+        _settings(args[1], args[2], line)
+        posix._exit(GO)
+    line = argv.parse(args[2:])
+    settings = Settings()
+    try:
+        settings = _settings(args[0], args[1], line)
+        findings = prepare(line, settings)
+    except Exception as error:  # a fault of ours must not stop the container
+        _report(line, settings, "error", f"internal error, the container starts unprepared: {error!r}")
+        posix._exit(REFUSE if settings.on_error == "fail" else GO)
+    posix._exit(report(line, settings, findings))
+
+
+def prepare(line: CommandLine, settings: Settings) -> list[Finding]:
+    """Make the links and add the rules that the container of a create or run command needs."""
+    path = line.config_path()
+    for attempt in range(ATTEMPTS):
+        try:
+            return _prepare_once(path, settings)
+        except ChangedError:
+            if attempt == ATTEMPTS - 1:
+                raise
+        except (BundleError, JsonTextError, SpecError) as error:
+            return [_unusable(path, error)]
+    return []
+
+
+def _prepare_once(path: str, settings: Settings) -> list[Finding]:
+    file = read_spec(path)
+    spec = parse_spec(file.text)
+    inventory = Inventory(settings.host_root, settings.driver_roots, settings.families)
+    plan = make_plan(spec, Context(inventory, settings.access))
+    return plan.findings + apply_plan(plan, spec, file, settings.host_root)
+
+
+def _unusable(path: str, error: BundleError | JsonTextError | SpecError) -> Finding:
+    from gpu_oci_hook.core.findings import error as finding
+
+    place = error.path if isinstance(error, SpecError) else path
+    return finding("unusable-spec", place, f"{error.message}; the spec is passed on as it is")
+
+
+def report(line: CommandLine, settings: Settings, findings: list[Finding]) -> int:
+    """Log what is worth a line, and say whether the container may start."""
+    refuse = settings.on_error == "fail" and any(finding.severity == ERROR for finding in findings)
+    for finding in findings:
+        if finding.severity != NOTE:
+            level = "error" if refuse and finding.severity == ERROR else "warning"
+            _report(line, settings, level, f"{line.container}: {finding.as_line()}", as_json=refuse)
+    return REFUSE if refuse else GO
+
+
+def _report(line: CommandLine, settings: Settings, level: str, message: str, as_json: bool = False) -> None:
+    from gpu_oci_hook.host.log import write_line
+
+    if as_json:
+        line.log_format = "json"  # the launcher exits 1: engines look for the reason as JSON
+    write_line(line, level, message, settings.log_file)
+
+
+def _settings(run_dir: str, source: str, line: CommandLine) -> Settings:
+    if not exists(source):
+        return Settings()
+    compiled = read_compiled(run_dir, source)
+    return compiled or _compile(run_dir, source, line)
+
+
+def _compile(run_dir: str, source: str, line: CommandLine) -> Settings:
+    """Read the TOML itself: once after each change. Settings that cannot be used are one warning and the defaults."""
+    import site
+
+    site.main()  # we run with -S; a distribution's own packages of the libraries are found only so
+    from gpu_oci_hook.host.settings_toml import SettingsError, compile_settings
+
+    try:
+        return compile_settings(source, run_dir)
+    except SettingsError as error:
+        _report(line, Settings(), "warning", f"{error.message}; the defaults are used")
+        return Settings()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,199 @@
+"""bin/gpu-oci-runtime, installed: whatever is said to it reaches the runtime, which takes its very place."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.conftest import Bundle, Installed
+from tests.unit.core.test_argv import SHAPES
+
+# A stand-in for runc that says what it was given. The real ones are called in tests/lab.
+FAKE = """#!{python}
+import json, os, signal, sys
+sys.stderr.write("to stderr\\n")
+print(json.dumps({{
+    "argv": sys.argv[1:],
+    "stdin": sys.stdin.read() if not sys.stdin.isatty() else "",
+    "pid": os.getpid(),
+    "fds": sorted(int(fd) for fd in os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd/" + fd)),
+    "environment": {{k: v for k, v in os.environ.items() if k.startswith(("LISTEN_", "MARK"))}},
+    "cwd": os.getcwd(),
+}}))
+sys.stdout.flush()
+if "wait" in sys.argv:
+    signal.pause()
+sys.exit(37)
+"""
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> Path:
+    file = tmp_path / "real-runtime"
+    file.write_text(FAKE.format(python=sys.executable))
+    file.chmod(0o755)
+    return file
+
+
+@pytest.fixture
+def environment(installed: Installed, tmp_path: Path, fake: Path) -> dict[str, str]:
+    return installed.settings(tmp_path, None, [str(fake)])
+
+
+def call(program: Path, *args: str, environment: dict[str, str], **options: Any) -> subprocess.CompletedProcess[str]:
+    options.setdefault("input", "")
+    return subprocess.run([str(program), *args], env=environment, capture_output=True, text=True, timeout=30, **options)
+
+
+@pytest.mark.parametrize("text", [shape[0] for shape in SHAPES])
+def test_all_shapes_reach_the_runtime_as_they_are(
+    installed: Installed, environment: dict[str, str], fake: Path, tmp_path: Path, text: str
+) -> None:
+    args = [str(tmp_path / "l") if arg == "/l" else arg for arg in text.split()]
+    ours = call(installed.runtime, *args, environment=environment, cwd=tmp_path)
+    theirs = call(fake, *args, environment=environment, cwd=tmp_path)
+    said, wanted = json.loads(ours.stdout), json.loads(theirs.stdout)
+    assert (said["argv"], said["cwd"], said["fds"]) == (wanted["argv"], wanted["cwd"], wanted["fds"])
+    assert ours.returncode == theirs.returncode == 37
+
+
+def test_pass_through_adds_nothing_to_the_output(installed: Installed, environment: dict[str, str]) -> None:
+    done = call(installed.runtime, "state", "c1", environment=environment, input="spec on stdin")
+    assert done.stderr == "to stderr\n"
+    assert json.loads(done.stdout)["stdin"] == "spec on stdin"
+
+
+def test_arguments_with_blanks_and_newlines(installed: Installed, environment: dict[str, str]) -> None:
+    args = ["exec", "c 1", "", "a\nb", "*", "$(x)", "é"]
+    assert json.loads(call(installed.runtime, *args, environment=environment).stdout)["argv"] == args
+
+
+def test_create_keeps_stdin_for_the_runtime(installed: Installed, environment: dict[str, str], bundle: Bundle) -> None:
+    bundle.spec()
+    done = call(installed.runtime, "create", "-b", str(bundle.folder), "c", environment=environment, input="console")
+    assert json.loads(done.stdout)["stdin"] == "console"
+    assert done.stderr == "to stderr\n"
+
+
+def test_descriptors_are_inherited(installed: Installed, environment: dict[str, str], bundle: Bundle) -> None:
+    """--preserve-fds, a console socket, LISTEN_FDS: descriptors from 3 on are the runtime's."""
+    bundle.spec()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        os.set_inheritable(theirs.fileno(), True)
+        done = call(
+            installed.runtime, "create", "--preserve-fds", "1", "-b", str(bundle.folder), "c",
+            environment={**environment, "LISTEN_FDS": "1", "LISTEN_FDNAMES": "x", "MARK": "m"},
+            pass_fds=[theirs.fileno()],
+        )  # fmt: skip
+        said = json.loads(done.stdout)
+        assert theirs.fileno() in said["fds"]
+    assert said["environment"] == {"LISTEN_FDS": "1", "LISTEN_FDNAMES": "x", "MARK": "m"}
+
+
+@pytest.mark.parametrize("command", ["state", "create"])
+def test_the_runtime_has_our_process_number_and_gets_signals(
+    installed: Installed, environment: dict[str, str], bundle: Bundle, command: str
+) -> None:
+    bundle.spec()
+    args = [str(installed.runtime), command, "-b", str(bundle.folder), "wait"]
+    with subprocess.Popen(args, env=environment, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        said = json.loads(process.stdout.readline())
+        assert said["pid"] == process.pid
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == -signal.SIGTERM
+
+
+def test_no_runtime_is_127(installed: Installed, tmp_path: Path) -> None:
+    environment = installed.settings(tmp_path, None, [str(tmp_path / "none"), "no-such-runtime"])
+    done = call(installed.runtime, "state", "c", environment=environment)
+    assert done.returncode == 127
+    assert "no real runtime was found" in done.stderr
+    assert "no-such-runtime" in done.stderr
+
+
+def test_the_first_usable_candidate_wins(installed: Installed, tmp_path: Path, fake: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "plain").write_text("not executable")
+    candidates = [str(tmp_path / "none"), str(tmp_path / "folder"), str(tmp_path / "plain"), str(fake)]
+    done = call(installed.runtime, "state", "c", environment=installed.settings(tmp_path, None, candidates))
+    assert done.returncode == 37
+
+
+def test_names_are_looked_up_on_path_and_never_globbed(installed: Installed, tmp_path: Path, fake: Path) -> None:
+    folder = tmp_path / "with blank"
+    folder.mkdir()
+    shutil.copy(fake, folder / "my runtime")
+    environment = installed.settings(tmp_path, None, ["*", "my runtime"])
+    environment["PATH"] = f"/nowhere:{folder}:{environment['PATH']}"
+    assert call(installed.runtime, "state", "c", environment=environment).returncode == 37
+
+
+def test_under_the_runtimes_name_it_goes_on_to_the_next(installed: Installed, tmp_path: Path, fake: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    os.symlink(installed.runtime, tmp_path / "a/runc")
+    shutil.copy(fake, tmp_path / "b/runc")
+    environment = installed.settings(tmp_path, None, ["runc"])
+    environment["PATH"] = f"{tmp_path}/a:{tmp_path}/b:/usr/bin:/bin"
+    assert call(tmp_path / "a/runc", "state", "c", environment=environment).returncode == 37
+
+
+def test_copies_and_circles_end(installed: Installed, tmp_path: Path, fake: Path) -> None:
+    copies = [tmp_path / "copy1", tmp_path / "copy2"]
+    for copy in copies:
+        shutil.copy(installed.runtime, copy)
+    circle = tmp_path / "other-wrapper"
+    circle.write_text(f'#!/bin/sh\nexec {installed.runtime} "$@"\n')
+    circle.chmod(0o755)
+    candidates = [str(circle), *map(str, copies)]
+    environment = installed.settings(tmp_path, None, candidates)
+    assert call(installed.runtime, "state", "c", environment=environment).returncode == 127
+    environment = installed.settings(tmp_path, None, [*candidates, str(fake)])
+    assert call(installed.runtime, "state", "c", environment=environment).returncode == 37
+
+
+def test_a_child_that_inherits_the_chain_is_not_in_it(installed: Installed, environment: dict[str, str]) -> None:
+    environment["GPU_OCI_RUNTIME_CHAIN"] = f"{os.getpid()} 9"
+    assert call(installed.runtime, "state", "c", environment=environment).returncode == 37
+
+
+@pytest.mark.parametrize(
+    ("python", "reason"),
+    [("/no/such/python", "status 127"), ("/bin/false", "status 1"), ("/bin/sh -c 'kill -9 $$' sh", "status")],
+)
+def test_a_broken_interpreter_does_not_stop_the_container(
+    installed: Installed, environment: dict[str, str], tmp_path: Path, bundle: Bundle, python: str, reason: str
+) -> None:
+    wrapper = tmp_path / "python"
+    wrapper.write_text(f"#!/bin/sh\nexec {python}\n")
+    wrapper.chmod(0o755)
+    call(installed.runtime, "state", "c", environment=environment)  # compiles the settings
+    broken = tmp_path / "gpu-oci-runtime"
+    broken.write_text(installed.runtime.read_text().replace(f"python='{sys.executable}'", f"python='{wrapper}'"))
+    broken.chmod(0o755)
+    bundle.spec()
+    done = call(broken, "create", "-b", str(bundle.folder), "c", environment=environment)
+    assert done.returncode == 37
+    assert reason in done.stderr
+    environment = installed.settings(tmp_path, None, [str(tmp_path / "real-runtime")], 'on_error = "fail"\n')
+    call(installed.runtime, "state", "c", environment=environment)
+    assert call(broken, "create", "-b", str(bundle.folder), "c", environment=environment).returncode == 1
+
+
+def test_settings_that_cannot_be_used_are_one_warning(installed: Installed, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("runtimes = 7")
+    environment = {"GPU_OCI_HOOK_CONFIG": str(tmp_path / "config.toml"), "PATH": "/nowhere"}
+    done = call(installed.runtime, "--version", environment=environment)
+    assert done.stderr.count("the defaults are used") == 1
+    assert done.returncode in (0, 127)  # the machine's own runc, where it has one

@@ -127,5 +127,5 @@ def make_root_filesystem(machine: Machine) -> None:
     for directory in ("bin", "dev", "proc", "tmp", "run", "var/run"):
         os.makedirs(f"{root}/{directory}")
     shutil.copy(machine.path("/bin/busybox"), f"{root}/bin/busybox")
-    for program in ("sh", "sleep", "cat", "ls", "stat", "true"):
+    for program in ("sh", "sleep", "cat", "ls", "mknod", "stat", "true"):
         os.symlink("busybox", f"{root}/bin/{program}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 from collections.abc import Callable, Iterator
 
@@ -11,6 +12,7 @@ import pytest
 from tests.conftest import unavailable
 from tests.lab.container import remove_containers
 from tests.lab.gpus import make_nodes
+from tests.lab.installation import put, stage
 from tests.lab.machine import Machine, UnavailableError, missing
 
 ROOT_FILESYSTEM = os.environ.get("GPU_OCI_LAB_ROOTFS", "/")
@@ -57,3 +59,25 @@ def lab(request: pytest.FixtureRequest, boot: Callable[[str, str], Machine]) -> 
     yield machine
     remove_containers(machine)
     machine.run(["rm", "-rf", "/etc/gpu-oci-hook"])
+
+
+@pytest.fixture(scope="session")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Install once for all test processes and return the directory (DESTDIR)."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+    directory = str(shared / "installation")
+    with open(f"{directory}.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.path.exists(f"{directory}.done"):
+            stage(directory)
+            with open(f"{directory}.done", "w", encoding="ascii"):
+                pass
+    return directory
+
+
+@pytest.fixture
+def installed(lab: Machine, staged: str) -> Machine:
+    """Give the lab with an installed copy of this project in it (installation.WRAPPER, installation.COMMAND)."""
+    put(lab, staged)
+    return lab

@@ -28,6 +28,7 @@ class Container:
         self.runtime = runtime
         self.env = env
         self.machine = bundle.machine
+        self.log_path = f"{BUNDLES}/{bundle.id}.log"
 
     def call(self, *arguments: str, check: bool = True) -> str:
         """Call the runtime and return what it printed; raises LabError with its words if it fails."""
@@ -36,10 +37,10 @@ class Container:
 
     def start(self) -> Container:
         """Run the bundle detached; raises LabError with what the runtime said."""
-        output = f"{self.bundle.path}/output"
+        output = f"{BUNDLES}/{self.bundle.id}.output"  # beside the bundle, which may be read-only
         # Not a pipe: the container keeps its end and reading it would never finish.
         with open(self.machine.path(output), "w", encoding="utf-8") as target:
-            command = [self.runtime, "--systemd-cgroup", "--log", f"{self.bundle.path}/log"]
+            command = [self.runtime, "--systemd-cgroup", "--log", self.log_path]
             command += ["run", "--detach", "--bundle", self.bundle.path, self.bundle.id]
             done = self.machine.run(command, check=False, env=self.env, stdout=target, stderr=target)
         if done.returncode != 0:
@@ -48,8 +49,7 @@ class Container:
 
     def log(self) -> str:
         """Return the runtime's --log file, or an empty string."""
-        path = f"{self.bundle.path}/log"
-        return self.machine.read(path) if os.path.exists(self.machine.path(path)) else ""
+        return self.machine.read(self.log_path) if os.path.exists(self.machine.path(self.log_path)) else ""
 
     def probe(self, nodes: Iterable[str]) -> dict[str, str]:
         """Open each node from inside: "open", "denied", "absent", or what else was said."""

@@ -26,3 +26,8 @@ def put(machine: Machine, directory: str) -> None:
     """Copy what `stage` made into the lab, once."""
     if not os.path.isdir(machine.path(PREFIX)):
         shutil.copytree(f"{directory}{PREFIX}", machine.path(PREFIX), symlinks=True)
+
+
+def settings(machine: Machine, text: str) -> None:
+    """Write the administrator's settings; the lab fixture takes them away again."""
+    machine.write(SETTINGS, f"version = 1\n{text}\n")

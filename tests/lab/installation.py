@@ -14,9 +14,9 @@ COMMAND = f"{PREFIX}/bin/gpu-oci-hook"
 SETTINGS = "/etc/gpu-oci-hook/config.toml"
 
 
-def stage(directory: str) -> None:
-    """Install for PREFIX below `directory` (DESTDIR), outside of the lab, which has no network for pip."""
-    command = ["make", "--no-print-directory", "-C", CHECKOUT, "install", f"PREFIX={PREFIX}", f"DESTDIR={directory}"]
+def stage(directory: str, prefix: str = PREFIX) -> None:
+    """Install for `prefix` below `directory` (DESTDIR), outside of the lab, which has no network for pip."""
+    command = ["make", "--no-print-directory", "-C", CHECKOUT, "install", f"PREFIX={prefix}", f"DESTDIR={directory}"]
     done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         raise LabError(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}")

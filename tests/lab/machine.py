@@ -120,6 +120,9 @@ class Machine:
         sweep()
         try:
             self._boot()
+        except OSError as error:
+            self.stop()
+            raise UnavailableError(f"this machine does not allow it: {error}") from error
         except BaseException:
             self.stop()
             raise
@@ -148,7 +151,8 @@ class Machine:
         deadline = time.monotonic() + self.timeout
         while time.monotonic() < deadline:
             if self._starter.poll() is not None:
-                break
+                last = self.console().strip().rpartition("\n")[2]
+                raise UnavailableError(f"this machine does not let the lab begin: {last}")
             self.init = self.init or _first_child(self._starter.pid)
             if self.init and os.path.exists(self.path("/run/systemd/private")):
                 state = self.run(["systemctl", "is-system-running"], check=False).stdout.strip()

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.lab.gpus import NODES, OTHER
-from tests.lab.machine import Machine
+from tests.lab.machine import SOURCE, Machine
 
 BUNDLES = "/var/lib/lab/bundles"
 ROOT_FILESYSTEM = "/var/lib/lab/busybox"
@@ -62,6 +62,13 @@ def rule(path: str, access: str = "rw", allow: bool = True) -> dict[str, Any]:
     """Return a linux.resources.devices entry for one of the lab's nodes."""
     major, minor = {**NODES, **OTHER}[path]
     return {"allow": allow, "type": "c", "major": major, "minor": minor, "access": access}
+
+
+def legacy_hook(paths: Sequence[str]) -> dict[str, Any]:
+    """Return hooks that grant nodes as NVIDIA's legacy hook does, by its stand-in (legacy_hook.py)."""
+    numbers = [f"{major}:{minor}" for major, minor in (NODES[path] for path in paths)]
+    program = f"{SOURCE}/tests/lab/legacy_hook.py"
+    return {"prestart": [{"path": program, "args": ["nvidia-container-runtime-hook", *numbers]}]}
 
 
 def make_bundle(

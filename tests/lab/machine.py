@@ -142,7 +142,8 @@ class Machine:
         command += ["setsid", "unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child"]
         command += ["--cgroup", "--uts", "--ipc", "--net", sys.executable, "-I", os.path.abspath(inside.__file__)]
         command += [self.version, self.directory, self.root_filesystem, CHECKOUT, *hierarchies]
-        with open(f"{self.directory}.log", "wb") as log:
+        # In the directory, over which the lab mounts its own files in its own namespace: we still see the log.
+        with open(f"{self.directory}/log", "wb") as log:
             self._starter = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self._await_systemd()
 
@@ -167,12 +168,10 @@ class Machine:
         if self._starter is not None:
             self._starter.wait()
         shutil.rmtree(self.directory, ignore_errors=True)
-        if os.path.exists(f"{self.directory}.log"):
-            os.unlink(f"{self.directory}.log")
 
     def console(self) -> str:
         """Return what systemd and the boot wrote."""
-        with open(f"{self.directory}.log", encoding="utf-8", errors="replace") as log:
+        with open(f"{self.directory}/log", encoding="utf-8", errors="replace") as log:
             return log.read()
 
     def command(self, arguments: list[str]) -> list[str]:

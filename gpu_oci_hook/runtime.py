@@ -106,7 +106,12 @@ def _settings(run_dir: str, source: str, line: CommandLine) -> Settings:
     if not exists(source):
         return Settings()
     compiled = read_compiled(run_dir, source)
-    return compiled or _compile(run_dir, source, line)
+    if compiled:
+        return compiled
+    from gpu_oci_hook.host.lock import Lock
+
+    with Lock(f"{run_dir}/lock"):  # after a boot, a hundred containers may start at once: one of them reads the TOML
+        return read_compiled(run_dir, source) or _compile(run_dir, source, line)
 
 
 def _compile(run_dir: str, source: str, line: CommandLine) -> Settings:

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
-import multiprocessing
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from gpu_oci_hook.core.links import BLOCKED, DANGLING, MISSING, RIGHT, WRONG, target_for
 from gpu_oci_hook.host import links
-from tests.unit.conftest import FakeHost, needs_mknod
+from tests.unit.conftest import REPOSITORY, FakeHost, needs_mknod
 
 pytestmark = needs_mknod
 GPU0 = ("c", 195, 0)
@@ -83,22 +84,23 @@ def test_a_directory_in_the_way_is_an_error_and_nothing_is_left(host: FakeHost) 
     assert host.links() == {"195:0": "not a link"}
 
 
-def _make(root: str, rounds: int) -> None:
-    for _ in range(rounds):
-        links.make(root, GPU0, "../nvidia0")
+MAKER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from gpu_oci_hook.host import links
+for _ in range(50):
+    links.make(sys.argv[2], ("c", 195, 0), "../nvidia0")
+"""
 
 
 def test_many_at_once_never_leave_a_gap(host: FakeHost) -> None:
     root = str(host.root)
     host.link("195:0", "../nvidia1")
-    workers = [multiprocessing.Process(target=_make, args=(root, 50)) for _ in range(8)]
-    for worker in workers:
-        worker.start()
-    while any(worker.is_alive() for worker in workers):
+    arguments = [sys.executable, "-I", "-S", "-c", MAKER, str(REPOSITORY), root]
+    workers = [subprocess.Popen(arguments) for _ in range(8)]
+    while any(worker.poll() is None for worker in workers):
         assert os.path.lexists(host.path("/dev/char/195:0"))
-    for worker in workers:
-        worker.join()
-    assert [worker.exitcode for worker in workers] == [0] * 8
+    assert [worker.wait() for worker in workers] == [0] * 8
     assert host.links() == {"195:0": "../nvidia0"}
 
 

@@ -20,7 +20,7 @@ fill = sed -e 's|@PYTHON@|$(PYTHON)|' -e 's|@LIB@|$(lib)|' -e 's|@RUN_DIR@|$(RUN
 tools = $(VENV)/bin
 scripts = $(wildcard .ci/run bin/gpu-oci-runtime packaging/*.sh tests/*.sh demo/*.sh)
 
-.PHONY: help venv prerequisites lint test demo install uninstall clean
+.PHONY: help venv prerequisites lint test demo bench install uninstall clean
 
 help:  ## print this help
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -53,6 +53,9 @@ demo:  ## as root: a GPU lost by plain runc on the left, kept on the right
 	@sh tests/prerequisites.sh lab yes || true
 	@$(MAKE) --no-print-directory venv
 	@'$(tools)/python' demo/run.py
+
+bench: venv  ## as root: what we cost, side by side with bare runc (QUICK=yes: under a minute)
+	'$(tools)/python' -m bench $(if $(QUICK),--quick)
 
 install:  ## install below PREFIX=/usr/local (BUNDLE=no: with the distribution's own Python libraries)
 	PYTHON='$(PYTHON)' BUNDLE='$(BUNDLE)' sh packaging/stage.sh '$(DESTDIR)$(lib)'

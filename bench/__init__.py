@@ -1,0 +1,1 @@
+"""Measurements of what we cost, side by side with the bare runtime."""

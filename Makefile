@@ -16,6 +16,9 @@ PYTEST_OPTIONS ?=
 
 bin = $(PREFIX)/bin
 lib = $(PREFIX)/lib/gpu-oci-hook
+man8 = $(PREFIX)/share/man/man8
+bash = $(PREFIX)/share/bash-completion/completions
+zsh = $(PREFIX)/share/zsh/site-functions
 fill = sed -e 's|@PYTHON@|$(PYTHON)|' -e 's|@LIB@|$(lib)|' -e 's|@RUN_DIR@|$(RUN_DIR)|'
 tools = $(VENV)/bin
 scripts = $(wildcard .ci/run bin/gpu-oci-runtime packaging/*.sh tests/*.sh demo/*.sh)
@@ -63,10 +66,19 @@ install:  ## install below PREFIX=/usr/local (BUNDLE=no: with the distribution's
 	$(fill) bin/gpu-oci-runtime >'$(DESTDIR)$(bin)/gpu-oci-runtime'
 	$(fill) bin/gpu-oci-hook >'$(DESTDIR)$(bin)/gpu-oci-hook'
 	chmod 755 '$(DESTDIR)$(bin)/gpu-oci-runtime' '$(DESTDIR)$(bin)/gpu-oci-hook'
+	install -d '$(DESTDIR)$(man8)' '$(DESTDIR)$(bash)' '$(DESTDIR)$(zsh)'
+	install -m 644 man/gpu-oci-hook.8 man/gpu-oci-runtime.8 '$(DESTDIR)$(man8)'
+	install -m 644 completions/gpu-oci-hook.bash '$(DESTDIR)$(bash)/gpu-oci-hook'
+	install -m 644 completions/gpu-oci-hook.zsh '$(DESTDIR)$(zsh)/_gpu-oci-hook'
 
 uninstall:  ## take away all that install has put there
 	rm -f '$(DESTDIR)$(bin)/gpu-oci-runtime' '$(DESTDIR)$(bin)/gpu-oci-hook'
 	rm -rf '$(DESTDIR)$(lib)'
+	rm -f '$(DESTDIR)$(man8)/gpu-oci-hook.8' '$(DESTDIR)$(man8)/gpu-oci-runtime.8'
+	rm -f '$(DESTDIR)$(bash)/gpu-oci-hook' '$(DESTDIR)$(zsh)/_gpu-oci-hook'
+
+generate: venv  ## write the man page and the completions anew from the program's parser
+	'$(tools)/python' packaging/generate.py
 
 clean:  ## remove what the other targets made in this directory
 	rm -rf '$(VENV)' build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache bench/out

@@ -1,0 +1,59 @@
+"""Write the man page and the completions of gpu-oci-hook from its parser: ``make generate`` after a command has changed.
+
+They are kept in the repository, so that installing needs no generator; tests/unit/test_generated.py holds them to the
+parser.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import shtab
+from argparse_manpage.manpage import Manpage
+
+from gpu_oci_hook import __version__
+from gpu_oci_hook.cli.main import build_parser
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SECTIONS = os.path.join(REPOSITORY, "man/gpu-oci-hook.sections")
+
+
+def generated() -> dict[str, str]:
+    """The generated files: path in the repository → text."""
+    os.environ["COLUMNS"] = "80"  # argparse wraps its usage lines to the terminal's width
+    parser = build_parser([])
+    data = {"version": __version__, "project_name": "gpu-oci-hook", "manual_section": "8", "authors": []}
+    page = str(Manpage(parser, {**data, "format": "single-commands-section"}))
+    page = page.replace(page.split("\n")[0], f'.TH GPU\\-OCI\\-HOOK 8 "" "gpu\\-oci\\-hook {__version__}"', 1)
+    with open(SECTIONS, encoding="utf-8") as file:
+        page = page.rstrip("\n") + "\n\n" + file.read()
+    return {
+        "man/gpu-oci-hook.8": page,
+        "completions/gpu-oci-hook.bash": shtab.complete(parser, "bash"),
+        "completions/gpu-oci-hook.zsh": shtab.complete(parser, "zsh"),
+    }
+
+
+def stale() -> list[str]:
+    """The generated files that are not what the parser says today."""
+    found = []
+    for path, text in generated().items():
+        with open(os.path.join(REPOSITORY, path), encoding="utf-8") as file:
+            if file.read() != text:
+                found.append(path)
+    return found
+
+
+def main() -> int:
+    if "--check" in sys.argv:
+        print("\n".join(stale()))
+        return bool(stale())
+    for path, text in generated().items():
+        with open(os.path.join(REPOSITORY, path), "w", encoding="utf-8") as file:
+            file.write(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Write the man page and the completions of gpu-oci-hook from its parser: ``make generate`` after a command has changed.
+"""Write the man page and the completions of gpu-oci-hook from its parser: ``make generate``.
 
 They are kept in the repository, so that installing needs no generator; tests/unit/test_generated.py holds them to the
 parser.
@@ -25,9 +25,10 @@ def generated() -> dict[str, str]:
     parser = build_parser([])
     data = {"version": __version__, "project_name": "gpu-oci-hook", "manual_section": "8", "authors": []}
     page = str(Manpage(parser, {**data, "format": "single-commands-section"}))
-    page = page.replace(page.split("\n")[0], f'.TH GPU\\-OCI\\-HOOK 8 "" "gpu\\-oci\\-hook {__version__}"', 1)
+    _, _, page = page.partition("\n")  # the title line carries the day it was made
+    title = f'.TH GPU\\-OCI\\-HOOK 8 "" "gpu\\-oci\\-hook {__version__}"\n'
     with open(SECTIONS, encoding="utf-8") as file:
-        page = page.rstrip("\n") + "\n\n" + file.read()
+        page = title + page.rstrip("\n") + "\n\n" + file.read()
     return {
         "man/gpu-oci-hook.8": page,
         "completions/gpu-oci-hook.bash": shtab.complete(parser, "bash"),
@@ -47,7 +48,7 @@ def stale() -> list[str]:
 
 def main() -> int:
     if "--check" in sys.argv:
-        print("\n".join(stale()))
+        sys.stdout.write("\n".join(stale()))
         return bool(stale())
     for path, text in generated().items():
         with open(os.path.join(REPOSITORY, path), "w", encoding="utf-8") as file:

@@ -85,13 +85,14 @@ class Bus:
             raise NoBusError(
                 f"{self.path}: {error.strerror or error}", "is systemd running, and are you root?"
             ) from error
-        self._send(b"\0" + make_auth_external(), deadline)
+        # BEGIN goes along, as sd-bus clients send it: an sd-bus server (systemd's private socket) that reads BEGIN together
+        # with the first call leaves that call lying until more data comes (systemd 252, bus-socket.c).
+        self._send(b"\0" + make_auth_external() + BEGIN, deadline)
         answer = b""
         while not answer.endswith(b"\r\n"):
             answer += self._receive(deadline)
         if not answer.startswith(b"OK "):
             raise NoBusError(f"{self.path}: the bus refuses this user", "run it as root")
-        self._send(BEGIN, deadline)
 
     def call(self, message: Message, timeout: float) -> tuple[Any, ...]:
         """Send a method call and give back the body of its reply.

@@ -9,11 +9,13 @@ So the number is taken from the host's node, never from a path within the contai
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from gpu_oci_hook.core.devices import Number
 from gpu_oci_hook.core.process import Mount, parse_mountinfo
 from gpu_oci_hook.host.paths import below, device_type, read_text
+
+if TYPE_CHECKING:
+    from gpu_oci_hook.core.devices import Number
 
 LIMIT = 1 << 24  # a host with thousands of pods has a mountinfo of some megabytes
 

@@ -85,8 +85,8 @@ class Bus:
             raise NoBusError(
                 f"{self.path}: {error.strerror or error}", "is systemd running, and are you root?"
             ) from error
-        # BEGIN goes along, as sd-bus clients send it: an sd-bus server (systemd's private socket) that reads BEGIN together
-        # with the first call leaves that call lying until more data comes (systemd 252, bus-socket.c).
+        # BEGIN goes along, as sd-bus clients send it: an sd-bus server (systemd's private socket) that reads BEGIN
+        # together with the first call leaves that call lying until more data comes (systemd 252, bus-socket.c).
         self._send(b"\0" + make_auth_external() + BEGIN, deadline)
         answer = b""
         while not answer.endswith(b"\r\n"):

@@ -15,7 +15,7 @@ from typing import Any
 from tests.lab import inside
 from tests.lab.hierarchies import Hierarchy, cgroup_names, make_cgroups, mounted_hierarchies, remove_cgroups
 
-PREFIX = "gpu-oci-lab"
+PREFIX = "gpu-hook-lab"
 CHECKOUT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SOURCE = "/src"  # where the lab sees the checkout, writable, without changing it
 
@@ -82,12 +82,18 @@ def start_time(process: int) -> str | None:
         return None
 
 
+def name_prefix() -> str:
+    """Return how the names of this PID namespace's labs begin: another's PIDs mean nothing here."""
+    return f"{PREFIX}-{os.stat('/proc/self/ns/pid').st_ino}-"
+
+
 def sweep() -> list[str]:
     """Kill and remove the labs whose maker is dead (their names carry its PID and start time); return their names."""
     swept = []
-    scratch = {name for name in os.listdir(tempfile.gettempdir()) if name.startswith(f"{PREFIX}-")}
-    for name in sorted(scratch | set(cgroup_names(f"{PREFIX}-"))):
-        maker, started = name[len(PREFIX) + 1 :].split("-")[:2]
+    prefix = name_prefix()
+    scratch = {name for name in os.listdir(tempfile.gettempdir()) if name.startswith(prefix)}
+    for name in sorted(scratch | set(cgroup_names(prefix))):
+        maker, started, _ = name[len(prefix) :].split("-")
         if start_time(int(maker)) == started:
             continue
         remove_cgroups(name)
@@ -108,7 +114,7 @@ class Machine:
         self.version = version
         self.root_filesystem = root_filesystem
         self.timeout = timeout
-        self.name = f"{PREFIX}-{os.getpid()}-{start_time(os.getpid())}-{next(self._numbers)}"
+        self.name = f"{name_prefix()}{os.getpid()}-{start_time(os.getpid())}-{next(self._numbers)}"
         self.directory = os.path.join(tempfile.gettempdir(), self.name)
         self.init = 0
         self._starter: subprocess.Popen[bytes] | None = None

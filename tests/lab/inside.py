@@ -96,8 +96,23 @@ def settle_etc(root: str) -> None:
         os.symlink("/dev/null", f"{units}/{unit}")
 
 
+def refuse_chroot() -> None:
+    """Stop where the root is not the namespace's own: in a chroot pivot_root leaves that one above us.
+
+    Joining a namespace leads to its root (setns(2)), as `runc exec` does: it would act on the machine itself.
+    """
+    identify = ["stat", "-c", "%d:%i", "/"]
+    ours = subprocess.run(identify, check=True, stdout=subprocess.PIPE).stdout
+    joined = subprocess.run(
+        ["nsenter", "--mount=/proc/self/ns/mnt", *identify], check=True, stdout=subprocess.PIPE
+    ).stdout
+    if ours != joined:
+        sys.exit("this is a chroot: what joins the lab would get the root outside of it (pivot_root instead)")
+
+
 def main(version: str, directory: str, lower: str, checkout: str, *hierarchies: str) -> None:
     """Build the root below `directory`, make it the root and become systemd."""
+    refuse_chroot()
     mount("tmpfs", directory, "mode=755")
     root = f"{directory}/root"
     overlay(lower, f"{directory}/system", root)

@@ -111,3 +111,11 @@ def test_files(lab: Machine) -> None:
     lab.write("/etc/lab/one", "text", mode=0o600)
     assert lab.read("/etc/lab/one") == "text"
     assert lab.run(["stat", "-c", "%a", "/etc/lab/one"]).stdout == "600\n"
+
+
+def test_chroot_is_refused(lab: Machine) -> None:
+    begin = f"mount --rbind / /mnt && exec chroot /mnt python3 -I {SOURCE}/tests/lab/inside.py v2 /tmp/none / {SOURCE}"
+    done = lab.run(["unshare", "--mount", "sh", "-c", begin], check=False)
+    assert done.returncode == 1
+    assert "this is a chroot" in done.stderr
+    assert not os.path.exists(lab.path("/tmp/none"))

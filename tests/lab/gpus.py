@@ -30,6 +30,7 @@ def make_nodes(machine: Machine) -> None:
         if os.path.lexists(inner):
             os.unlink(inner)
         os.mknod(inner, 0o20666, os.makedev(major, minor))
+        os.chmod(inner, 0o666)  # mknod obeys the umask
     os.makedirs(machine.path("/dev/char"), exist_ok=True)
     for number in links(machine):
         remove_link(machine, number)

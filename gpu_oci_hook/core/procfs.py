@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gpu_oci_hook.core.devices import MINOR_MAX
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     Driver = tuple[str, int, str]  # ("c", 195, "nvidia")
@@ -21,6 +23,39 @@ def parse_devices(text: str) -> list[Driver]:
             type_ = "c"
         elif line.startswith("Block devices"):
             type_ = "b"
-        elif type_ and head.isdecimal() and head.isascii() and len(head) < 10 and name.strip():
+        elif type_ and is_number(head) and name.strip():
             found.append((type_, int(head), name.strip()))
     return found
+
+
+def parse_information(text: str) -> dict[str, str]:
+    """The fields of /proc/driver/nvidia/gpus/PCI/information: ``Device Minor`` → ``2``.
+
+    ``Device Minor`` is missing with old drivers (lxd#3950); ``GPU UUID`` is full of question marks until the GPU has
+    been initialised for the first time.
+    """
+    fields: dict[str, str] = {}
+    for line in text.splitlines():
+        key, colon, value = line.partition(":")
+        if colon:
+            fields[key.strip()] = value.strip()
+    return fields
+
+
+def parse_capability_minors(text: str) -> dict[str, int]:
+    """The table of /proc/driver/nvidia-caps/mig-minors: ``gpu0/gi1/ci0/access`` → 13, ``config`` → 1.
+
+    The GPUs in it are numbered by their device minor, and it names every instance that could be, not those that are
+    (NVIDIA's MIG user guide; libnvidia-container nvc_info.c).
+    """
+    minors: dict[str, int] = {}
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) == 2 and is_number(words[1]) and int(words[1]) <= MINOR_MAX:
+            minors.setdefault(words[0], int(words[1]))
+    return minors
+
+
+def is_number(text: str) -> bool:
+    """Whether text is a plain decimal number of a size that devices have."""
+    return text.isdecimal() and text.isascii() and len(text) < 10

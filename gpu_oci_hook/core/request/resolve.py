@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from gpu_oci_hook.core import findings as say
 from gpu_oci_hook.core.devices import spell
-from gpu_oci_hook.core.request.claim import GivenDevice
+from gpu_oci_hook.core.request.asks import Asks
+from gpu_oci_hook.core.request.claim import Claim, GivenDevice
+from gpu_oci_hook.core.request.mounts import bound_nodes, clean
 from gpu_oci_hook.core.request.nodes import node_claims
 from gpu_oci_hook.core.request.rules import rule_claims
+from gpu_oci_hook.core.rules import FULL, Emulator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpu_oci_hook.core.devices import Node, Number
     from gpu_oci_hook.core.findings import Finding
-    from gpu_oci_hook.core.request.claim import Claim, Context
+    from gpu_oci_hook.core.request.claim import Context
     from gpu_oci_hook.core.spec import Spec
+    from gpu_oci_hook.core.spec_values import Mount
 
 
 class Resolver:
@@ -32,17 +36,35 @@ class Resolver:
             self._by_path(claim, at_path)
         elif at_path and at_path.number == claim.number:
             self._given(claim, at_path)
-        elif at_path and at_path.family and not self._renumbered(claim.number, at_path):
+        elif at_path and (at_path.family or claim.family) and not self._renumbered(claim.number, at_path):
             self._stale(claim, at_path)
         else:
             self._by_number(claim, claim.number)
 
+    def take_bound(self, mount: Mount, emulator: Emulator, grant: bool) -> None:
+        """Judge a node that is bind-mounted: by itself that never gave access to it."""
+        path = clean(mount.source)
+        node = self.host.node(path)
+        if node is None or node.number in self.devices or emulator.access(node.number) == FULL:
+            return
+        if grant:
+            self._given(Claim(path, None, "mounts", mount.place), node)
+            return
+        self.findings.append(
+            say.warning(
+                "bind-mount-without-rule",
+                mount.place,
+                f"{path} ({spell(node.number)}) is bind-mounted, but no rule allows it; none was added",
+                'give it with --device, or set bind_mounts = "grant" under [request]',
+            )
+        )
+
     def _by_path(self, claim: Claim, at_path: Node | None) -> None:
-        if at_path and at_path.family:
+        if at_path and (at_path.family or claim.family):
             self._given(claim, at_path)
 
     def _given(self, claim: Claim, node: Node) -> None:
-        family = node.family or self.host.family_of(node.number)
+        family = node.family or self.host.family_of(node.number) or claim.family
         if family:
             self.devices.setdefault(node.number, GivenDevice(claim.path or node.path, node.number, family, claim))
             self.nodes.setdefault(node.number, node)
@@ -86,8 +108,22 @@ class Resolver:
 
 
 def find_devices(spec: Spec, context: Context) -> tuple[list[GivenDevice], list[Finding], list[Node]]:
-    """The devices the container is given, what was noticed, and the host's nodes whose links it depends on."""
+    """The devices the container is given, what was noticed, and the host's nodes whose links it depends on.
+
+    Raises SpecError for a wrong type in a part of the spec that a source looks at.
+    """
     resolver = Resolver(context)
     for claim in (*node_claims(spec), *rule_claims(spec)):
         resolver.take(claim)
+    asks = Asks(spec, context.policy)
+    emulator = Emulator(spec.rules)
+    if asks and not emulator.allows_all:
+        from gpu_oci_hook.core.request.stack import stack_claims
+
+        claims, noticed = stack_claims(spec, context, asks)
+        resolver.findings += noticed
+        for claim in claims:
+            resolver.take(claim)
+    for mount in bound_nodes(asks.mounts, context.host):
+        resolver.take_bound(mount, emulator, context.policy.bind_mounts == "grant")
     return list(resolver.devices.values()), resolver.findings, list(resolver.nodes.values())

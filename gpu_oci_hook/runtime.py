@@ -35,32 +35,32 @@ GO, REFUSE = 0, 3  # exit codes that the launcher understands
 
 
 def main(args: list[str]) -> NoReturn:
-    """Called as ``prepare.py RUN_DIR SETTINGS ARGUMENTS-OF-THE-RUNTIME...``.
+    """Called as ``prepare.py RUN_DIR SETTINGS REAL-RUNTIME ARGUMENTS-OF-THE-RUNTIME...``.
 
-    ``--compile`` before them only refreshes the compiled settings.
+    ``prepare.py --compile RUN_DIR SETTINGS ARGUMENTS-OF-THE-RUNTIME...`` only refreshes the compiled settings.
     """
     alarm(DEADLINE)
     if args[0] == "--compile":
         line = argv.parse(args[3:])
         _settings(args[1], args[2], line)
         posix._exit(GO)
-    line = argv.parse(args[2:])
+    line = argv.parse(args[3:])
     settings = Settings()
     try:
         settings = _settings(args[0], args[1], line)
-        findings = prepare(line, settings)
+        findings = prepare(line, settings, args[2])
     except Exception as error:  # a fault of ours must not stop the container
         _report(line, settings, "error", f"internal error, the container starts unprepared: {error!r}")
         posix._exit(REFUSE if settings.on_error == "fail" else GO)
     posix._exit(report(line, settings, findings))
 
 
-def prepare(line: CommandLine, settings: Settings) -> list[Finding]:
+def prepare(line: CommandLine, settings: Settings, next_runtime: str = "") -> list[Finding]:
     """Make the links and add the rules that the container of a create or run command needs."""
     path = line.config_path()
     for attempt in range(ATTEMPTS):
         try:
-            return _prepare_once(path, settings)
+            return _prepare_once(path, settings, next_runtime)
         except ChangedError:
             if attempt == ATTEMPTS - 1:
                 raise
@@ -69,11 +69,11 @@ def prepare(line: CommandLine, settings: Settings) -> list[Finding]:
     return []
 
 
-def _prepare_once(path: str, settings: Settings) -> list[Finding]:
+def _prepare_once(path: str, settings: Settings, next_runtime: str) -> list[Finding]:
     file = read_spec(path)
     spec = parse_spec(file.text)
     inventory = Inventory(settings.host_root, settings.driver_roots, settings.families)
-    plan = make_plan(spec, Context(inventory, settings.access))
+    plan = make_plan(spec, Context(inventory, settings.access, settings.policy, next_runtime))
     return plan.findings + apply_plan(plan, spec, file, settings.host_root)
 
 
@@ -116,9 +116,9 @@ def _settings(run_dir: str, source: str, line: CommandLine) -> Settings:
 
 def _compile(run_dir: str, source: str, line: CommandLine) -> Settings:
     """Read the TOML itself: once after each change. Settings that cannot be used are one warning and the defaults."""
-    import site
+    from gpu_oci_hook.host.libraries import reach
 
-    site.main()  # we run with -S; a distribution's own packages of the libraries are found only so
+    reach()
     from gpu_oci_hook.host.settings_toml import SettingsError, compile_settings
 
     try:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_oci_hook.cli.bundles import add_bundle, open_bundle
 from gpu_oci_hook.cli.errors import PROBLEMS, CommandError
-from gpu_oci_hook.cli.options import inventory_of, new_command, settings_of
+from gpu_oci_hook.cli.options import context_of, new_command, settings_of
 from gpu_oci_hook.cli.plan import exit_code, print_plan
 from gpu_oci_hook.cli.render import Style, print_json
 from gpu_oci_hook.core.plan import make_plan
-from gpu_oci_hook.core.request import Context
 from gpu_oci_hook.host.apply import apply_plan
 from gpu_oci_hook.host.bundle import ChangedError
 
@@ -28,7 +27,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     settings = settings_of(args)
     file, spec = open_bundle(args.bundle)
-    plan = make_plan(spec, Context(inventory_of(settings), settings.access))
+    plan = make_plan(spec, context_of(settings))
     try:
         failed = apply_plan(plan, spec, file, settings.host_root)
     except ChangedError as error:

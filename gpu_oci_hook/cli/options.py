@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 from typing import Any
 
+from gpu_oci_hook.core.request import Context
 from gpu_oci_hook.host.inventory import Inventory
 from gpu_oci_hook.host.settings import Settings
+
+# As in bin/gpu-oci-runtime.
+USUAL_PLACES = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def new_command(commands: Any, name: str, summary: str, json: bool = True) -> argparse.ArgumentParser:
@@ -41,3 +47,14 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 def inventory_of(settings: Settings) -> Inventory:
     return Inventory(settings.host_root, settings.driver_roots, settings.families)
+
+
+def context_of(settings: Settings) -> Context:
+    """What a bundle is judged with: this host, the settings, and the runtime that the wrapper would hand over to."""
+    return Context(inventory_of(settings), settings.access, settings.policy, _next_runtime(settings.runtimes))
+
+
+def _next_runtime(names: list[str]) -> str:
+    """The first of the settings' runtimes that is there; what the launcher finds, but for its guard against circles."""
+    places = os.pathsep.join([os.environ.get("PATH", ""), USUAL_PLACES])
+    return next((path for path in (shutil.which(name, path=places) for name in names) if path), "")

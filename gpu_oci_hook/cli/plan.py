@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_oci_hook.cli.bundles import add_bundle, open_bundle
 from gpu_oci_hook.cli.errors import FINE, PROBLEMS
-from gpu_oci_hook.cli.options import inventory_of, new_command, settings_of
+from gpu_oci_hook.cli.options import context_of, new_command, settings_of
 from gpu_oci_hook.cli.render import Style, print_findings, print_json, table
 from gpu_oci_hook.core.devices import spell
 from gpu_oci_hook.core.findings import ERROR, WARNING, worst
 from gpu_oci_hook.core.plan import KEEP, Plan, make_plan
-from gpu_oci_hook.core.request import Context
 
 if TYPE_CHECKING:
     import argparse
@@ -29,7 +28,7 @@ def add_parser(commands: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace) -> int:
     settings = settings_of(args)
     _, spec = open_bundle(args.bundle)
-    plan = make_plan(spec, Context(inventory_of(settings), settings.access))
+    plan = make_plan(spec, context_of(settings))
     if args.json:
         print_json(plan.as_json())
     else:

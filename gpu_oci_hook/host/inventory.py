@@ -14,7 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from gpu_oci_hook.core.cdi import Registry
     from gpu_oci_hook.core.devices import Family, Number
+    from gpu_oci_hook.core.gpus import NvmlGpu
     from gpu_oci_hook.core.links import Link
     from gpu_oci_hook.core.procfs import Driver
 
@@ -28,11 +30,39 @@ class Inventory:
         self.families = tuple(families)
         self._drivers: list[Driver] | None = None
         self._nodes: list[Node] | None = None
+        self._nvml: list[NvmlGpu] | None = None
         self._links: dict[Number, Link] = {}
 
     def read(self, path: str) -> str:
         """A small text file of the host; empty when it cannot be read."""
         return read_text(below(self.root, path))
+
+    def listing(self, path: str) -> list[str]:
+        """The sorted names in a folder of the host; none when it cannot be read."""
+        return _names(below(self.root, path))
+
+    def device_names(self, folder: str) -> list[str]:
+        """The names in a folder of nodes, such as ``/dev``, under all driver roots."""
+        found = {name for driver_root in self.driver_roots for name in self.listing(below(driver_root, folder))}
+        return sorted(found)
+
+    def cdi(self, kinds: set[str]) -> Registry:
+        """The host's CDI specs of these kinds."""
+        from gpu_oci_hook.host.cdi import read_registry
+
+        return read_registry(self.root, kinds)
+
+    def nvml(self) -> list[NvmlGpu]:
+        """What NVML tells, if it is installed; asked at most once, and never about another host than this one."""
+        if self._nvml is None:
+            from gpu_oci_hook.host.nvml import ask
+
+            self._nvml = ask() if self.root in ("", "/") else []
+        return self._nvml
+
+    def owns_path(self, path: str) -> bool:
+        """Whether a path, with or without a driver root before it, is that of a family's node."""
+        return bool(self._family_at(path))
 
     def drivers(self) -> list[Driver]:
         """The entries of /proc/devices; none when it cannot be read."""
@@ -44,16 +74,27 @@ class Inventory:
         """The device that a path such as ``/dev/nvidia0`` names, under the first driver root that has it."""
         for driver_root in self.driver_roots:
             file = below(driver_root, path)
-            try:
-                state = posix.stat(below(self.root, real_path(self.root, file)))
-            except (OSError, ValueError):  # ValueError: a NUL in the path
-                continue
-            kind = device_type(state.st_mode)
-            if kind:
-                number = (kind, posix.major(state.st_rdev), posix.minor(state.st_rdev))
-                family = next((family.name for family in self.families if family.owns_path(path)), "")
-                return Node(path, file, *number, family=family)
+            number = self._number(file)
+            if number:
+                return Node(path, file, *number, family=self._family_at(path))
         return None
+
+    def _number(self, file: str) -> Number | None:
+        """What stat says of a file of the host; None if it is no device."""
+        try:
+            state = posix.stat(below(self.root, real_path(self.root, file)))
+        except (OSError, ValueError):  # ValueError: a NUL in the path
+            return None
+        kind = device_type(state.st_mode)
+        return (kind, posix.major(state.st_rdev), posix.minor(state.st_rdev)) if kind else None
+
+    def _family_at(self, path: str) -> str:
+        for driver_root in self.driver_roots:
+            short = path[len(driver_root) :] if driver_root != "/" and path.startswith(f"{driver_root}/") else path
+            for family in self.families:
+                if family.owns_path(short):
+                    return family.name
+        return ""
 
     def nodes(self) -> list[Node]:
         """Every node of the families, each number once, ordered by number."""
@@ -113,8 +154,12 @@ class Inventory:
         return [path for each in paths for path in self._expand(driver_root, each, rest)]
 
     def _listing(self, driver_root: str, folder: str, pattern: str) -> list[str]:
-        try:
-            names = posix.listdir(below(self.root, below(driver_root, folder)))
-        except OSError:
-            return []
-        return sorted(name for name in names if glob.matches(pattern, name))
+        names = self.listing(below(driver_root, folder))
+        return [name for name in names if glob.matches(pattern, name)]
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(posix.listdir(folder))
+    except OSError:
+        return []

@@ -11,6 +11,7 @@ import posix
 
 from gpu_oci_hook.core import jsontext
 from gpu_oci_hook.core.devices import NVIDIA, Family
+from gpu_oci_hook.core.request.claim import Policy
 from gpu_oci_hook.host.paths import read_text
 
 TYPE_CHECKING = False
@@ -57,6 +58,18 @@ class Settings:
         self.bind_mounts: str = request.get("bind_mounts", "report")
         others = values.get("device_family", [])
         self.families = [NVIDIA, *(Family(other["name"], other["nodes"]) for other in others)]
+
+    @property
+    def policy(self) -> Policy:
+        """The settings under [request], as core/request wants them."""
+        return Policy(
+            self.env,
+            self.env_when_unprivileged,
+            self.mounts,
+            self.annotations,
+            self.swarm_resources,
+            self.bind_mounts,
+        )
 
 
 def compiled_path(run_dir: str) -> str:

@@ -36,6 +36,7 @@ class Capabilities:
     def __init__(self, host: Host) -> None:
         self.host = host
         self._minors: dict[str, int] | None = None
+        self._instances: dict[int, list[Instance]] = {}
 
     @property
     def minors(self) -> dict[str, int]:
@@ -59,16 +60,21 @@ class Capabilities:
         The driver's tree has a folder for each that exists. Where that tree cannot be read, those of the table count
         whose nodes are there; the table alone lists all that are possible.
         """
+        if gpu not in self._instances:
+            found = self._in_tree(gpu) or self._with_nodes(gpu)
+            self._instances[gpu] = sorted(found, key=lambda instance: instance.key)
+        return self._instances[gpu]
+
+    def exists(self, instance: Instance) -> bool:
+        return any(other.key == instance.key for other in self.instances(instance.gpu))
+
+    def _in_tree(self, gpu: int) -> list[Instance]:
         folder = f"{TREE}/gpu{gpu}/mig"
-        found = [
+        return [
             Instance(gpu, graphics, compute)
             for graphics in _numbers(self.host.listing(folder), "gi")
             for compute in _numbers(self.host.listing(f"{folder}/gi{graphics}"), "ci")
         ]
-        return sorted(found or self._with_nodes(gpu), key=lambda instance: instance.key)
-
-    def exists(self, instance: Instance) -> bool:
-        return any(other.key == instance.key for other in self.instances(instance.gpu))
 
     def _with_nodes(self, gpu: int) -> list[Instance]:
         if self.host.listing(TREE):

@@ -35,6 +35,11 @@ class Asks:
         return bool(self.annotated or self.listed.devices or self.visible)
 
     @property
+    def annotates_gpus(self) -> bool:
+        """Whether annotations name NVIDIA's devices, so that neither mounts nor the environment count any more."""
+        return any(item.text.partition("/")[0].endswith("nvidia.com") for item in self.annotated)
+
+    @property
     def channels(self) -> list[Item]:
         """IMEX channels: told by mounts, or else by the environment, where ``all`` means none that can be named."""
         items = self.variables.list_of("NVIDIA_IMEX_CHANNELS")

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
+SHOWN = 60  # characters of a request in a message
 
 
 class Variables:
@@ -67,3 +68,9 @@ def driver_capabilities(variables: Variables) -> set[str]:
     if said:
         return said
     return {"all"} if variables.legacy_image and not variables.has(name) else {"utility", "compute"}
+
+
+def shown(items: list[Item]) -> str:
+    """Items for a message, not too many of them."""
+    text = ",".join(item.text for item in items[:20])
+    return text if len(text) <= SHOWN and len(items) <= 20 else f"{text[:SHOWN]}… ({len(items)} items)"

@@ -113,10 +113,10 @@ def find_devices(spec: Spec, context: Context) -> tuple[list[GivenDevice], list[
     Raises SpecError for a wrong type in a part of the spec that a source looks at.
     """
     resolver = Resolver(context)
-    for claim in (*node_claims(spec), *rule_claims(spec)):
+    emulator = Emulator(spec.rules)
+    for claim in (*node_claims(spec), *rule_claims(spec, emulator)):
         resolver.take(claim)
     asks = Asks(spec, context.policy)
-    emulator = Emulator(spec.rules)
     if asks and not emulator.allows_all:
         from gpu_oci_hook.core.request.stack import stack_claims
 

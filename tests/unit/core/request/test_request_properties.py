@@ -115,10 +115,10 @@ class Host:
 
 hosts = st.builds(
     Host,
-    st.lists(st.integers(0, 7), unique=True, max_size=5),
+    st.permutations(range(8)).flatmap(lambda minors: st.integers(0, 5).map(lambda count: list(minors)[:count])),
     st.dictionaries(st.integers(0, 7), st.integers(1, 3), max_size=3),
     st.sets(st.sampled_from(["/dev/nvidia0", "/dev/nvidia3", "/dev/nvidia-uvm", "/dev/nvidia-modeset"]), max_size=2),
-    st.booleans(),
+    st.sampled_from([True, True, False]),
 )
 items = st.one_of(
     st.integers(0, 6).map(str),
@@ -128,7 +128,11 @@ items = st.one_of(
     st.sampled_from(["", " ", "bogus", "nvidia.com/gpu=0", "runtime.nvidia.com/gpu=1", "MIG-x"]),
     st.text(max_size=5),
 )
-lists = st.one_of(st.sampled_from(["all", "none", "void"]), st.lists(items, max_size=4).map(",".join))
+lists = st.one_of(
+    st.lists(items, min_size=1, max_size=3).map(",".join),
+    st.lists(st.integers(0, 3).map(str), min_size=1, max_size=2).map(",".join),
+    st.sampled_from(["all", "none", "void", ""]),
+)
 numbers = st.one_of(
     st.tuples(st.just("c"), st.just(195), st.integers(0, 7)),
     st.sampled_from([("c", 195, 255), ("c", UVM, 0), ("c", 10, 229), ("c", CAPS, 10), ("b", 8, 0)]),
@@ -148,7 +152,9 @@ rules = st.one_of(
         access,
     ),
     st.builds(lambda allow, perms: {"allow": allow, "type": "c", "major": 195, "access": perms}, st.booleans(), access),
-    st.builds(lambda allow: {"allow": allow, "access": "rwm"}, st.booleans()),
+    st.sampled_from(
+        [{"allow": False, "access": "rwm"}, {"allow": False, "access": "rwm"}, {"allow": True, "access": "rwm"}]
+    ),
 )
 PATHS = [*(f"/dev/nvidia{i}" for i in range(8)), "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/fuse", "/dev/nothing"]
 
@@ -180,7 +186,7 @@ def specs(draw: st.DrawFn) -> dict[str, Any]:
             "resources": {"devices": draw(st.lists(rules, max_size=4))},
         },
     }
-    if draw(st.booleans()):
+    if draw(st.integers(0, 3)):
         spec["hooks"] = {"prestart": [HOOK]}
     return spec
 
@@ -227,7 +233,9 @@ def named(spec: dict[str, Any], host: Host, policy: Policy) -> set[Number]:
         if texts & (words | pairs):
             minors = [minor] if host.tell_minors else host.minors
             allowed |= {("c", 195, each) for each in minors}
-            allowed |= {("c", 195, 255), ("c", 195, 254), ("c", UVM, 0), ("c", UVM, 1), ("c", CAPS, 1), ("c", CAPS, 2)}
+            allowed.add(("c", 195, 255))
+            if "NVIDIA_DRIVER_CAPABILITIES=utility" not in spec["process"]["env"]:
+                allowed |= {("c", 195, 254), ("c", UVM, 0), ("c", UVM, 1)}
             for i in range(host.instances.get(minor, 0)):
                 if texts & {"all", f"{index}:{i}"}:
                     allowed |= {("c", CAPS, each) for each in host.capabilities(minor, i)}

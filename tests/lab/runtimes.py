@@ -30,8 +30,8 @@ def loses_without_links(machine: Machine, runtime: str) -> bool:
 def applies_at_once(machine: Machine, trigger: str) -> bool:
     """Tell whether systemd applies the unit's device rules within the trigger itself.
 
-    systemd 256 and 257 wait after a reload or reexec until something else happens in the slice (measured; 255 and 262 do
-    not wait).
+    systemd 256 and 257 wait after a reload or reexec until something else happens in the slice (measured; 255 and 262
+    do not wait).
     """
     version = int(machine.run(["systemctl", "--version"]).stdout.split()[1].partition("~")[0].partition(".")[0])
     return version not in (256, 257) or trigger not in ("daemon-reload", "daemon-reexec")

@@ -103,14 +103,35 @@ def make_plan(spec: Spec, context: Context) -> Plan:
     emulator = Emulator(spec.rules)
     for rule, reason in emulator.errors:
         plan.findings.append(say.warning("rule-refused", f"{PLACE}[{rule.index}]", f"{rule.spell()}: {reason}"))
-    for device in plan.devices:
-        _plan_rule(plan, device, emulator, context.access)
+    if plan.devices and not spec.rules and _is_crun(context.next_runtime):
+        plan.findings.append(_unrestricted())
+    else:
+        for device in plan.devices:
+            _plan_rule(plan, device, emulator, context.access)
     for node in host_nodes:
         edit = link_edit(node, context.host)
         plan.links.append(edit)
         if edit.action == SKIP:
             plan.findings.append(blocked_link(edit))
     return plan
+
+
+def _is_crun(runtime: str) -> bool:
+    """Whether a runtime is crun, by its file's name (krun is the same program)."""
+    return runtime.rpartition("/")[2].startswith(("crun", "krun"))
+
+
+def _unrestricted() -> Finding:
+    """Crun writes no device rules for a spec that has none (cgroup-resources.c: ``if (resources->devices_len)``).
+
+    The first rule would then close everything else on cgroup v2. runc denies all but its defaults in that case.
+    """
+    return say.note(
+        "unrestricted",
+        PLACE,
+        "the spec has no device rules, and crun then restricts nothing; no rule was added, since one would restrict",
+        "give the spec a deny-all rule if the container is to be restricted",
+    )
 
 
 def _plan_rule(plan: Plan, device: GivenDevice, emulator: Emulator, access: str) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
 import pytest
 
 from tests.lab.bundle import Bundle, make_bundle, node, rule
-from tests.lab.container import RUNC, Container
+from tests.lab.container import CRUN, RUNC, Container
 from tests.lab.gpus import GPUS, links, make_link
-from tests.lab.installation import WRAPPER
+from tests.lab.installation import WRAPPER, settings
 from tests.lab.machine import Machine
+from tests.lab.runtimes import cannot_run
 from tests.lab.triggers import daemon_reload
 
 NODES = ["/dev/nvidia0", "/dev/nvidiactl"]
@@ -184,3 +186,18 @@ def test_explicit_deny_is_kept(installed: Machine) -> None:
     container = start_and_reload(bundle)
     assert bundle.text() == text
     assert container.probe(NODES) == {"/dev/nvidia0": "denied", "/dev/nvidiactl": "open"}
+
+
+def test_crun_without_any_rule_stays_unrestricted(installed: Machine) -> None:
+    """The first rule would close the other devices on v2 (crun applies a list only if there is one)."""
+    reason = cannot_run(installed, CRUN)
+    if reason:
+        pytest.skip(reason)
+    settings(installed, f'runtimes = ["{CRUN}"]')
+    bundle = make_bundle(installed, "norules", devices=[*NODES, "/dev/labcard0"])
+    spec = bundle.spec()
+    spec["linux"]["resources"]["devices"] = []
+    installed.write(bundle.config, json.dumps(spec))
+    container = start_and_reload(bundle)
+    assert bundle.spec() == spec
+    assert container.probe([*NODES, "/dev/labcard0"]) == {**OPEN, "/dev/labcard0": "open"}

@@ -150,6 +150,14 @@ def test_numbers_left_to_the_host() -> None:
     assert "allow c 195:0 rw" in edits(make_plan(spec, Context(ValueHost())))
 
 
+def test_crun_restricts_nothing_without_rules_so_none_is_added() -> None:
+    spec = parse_spec('{"linux":{"devices":[{"path":"/dev/nvidia0","type":"c"}],"resources":{"devices":[]}}}')
+    plan = make_plan(spec, Context(ValueHost(), next_runtime="/usr/bin/crun"))
+    assert edits(plan) == ["create /dev/char/195:0 -> ../nvidia0"]
+    assert codes(plan) == ["unrestricted"]
+    assert "allow c 195:0 rw" in edits(make_plan(spec, Context(ValueHost(), next_runtime="/usr/sbin/runc")))
+
+
 def test_no_node_on_the_host_but_the_driver_is_there() -> None:
     """Field report R80: HAMi on nodes with a driver container."""
     plan = plan_for(ValueHost({}), [CTL])

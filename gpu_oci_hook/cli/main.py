@@ -14,7 +14,7 @@ from gpu_oci_hook.cli.render import Style
 
 # In the order in which --help shows them. Each module has add_parser(commands) and run(args) -> exit code; only the
 # module of the command that was given is imported, so a command costs what it needs itself.
-COMMANDS = ("plan", "apply", "links", "schema")
+COMMANDS = ("plan", "apply", "links", "audit", "explain", "repair", "schema")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -60,7 +60,7 @@ def build_parser(arguments: list[str]) -> argparse.ArgumentParser:
     add_common(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     named = [name for name in COMMANDS if name in arguments]
-    for name in named[:1] or COMMANDS:
+    for name in named or COMMANDS:  # more than one may be named: gpu-oci-hook schema audit
         module = importlib.import_module(f"gpu_oci_hook.cli.{name}")
         module.add_parser(commands).set_defaults(run=module.run)
     return parser

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from gpu_oci_hook.core.devices import Number
 
+NOBODYS = os.makedev(4095, 1048575)  # a number that no driver has and no rule names
 CLONE_NEWNS = 0x00020000
 MS_NOSUID, MS_NOEXEC, MS_PRIVATE_RECURSIVE = 0x2, 0x8, 0x44000
 PRIVATE = "/dev"  # hidden by the tmpfs, for the child only: no cgroup hierarchy is below it
@@ -50,11 +51,15 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """``allowed`` has each number that was asked for, or is empty where ``problem`` says why nothing is known."""
+    """``allowed`` has each number that was asked for, or is empty where ``problem`` says why nothing is known.
+
+    ``makes`` says which kinds of nodes (``c``, ``b``) may be made there, whatever their number (``c *:* m``).
+    """
 
     allowed: dict[Number, bool]
     problem: str = ""
     gone: bool = False  # the cgroup has vanished
+    makes: str = ""
 
 
 def check(directory: str, numbers: Iterable[Number], timeout: float = 5.0) -> Answer:
@@ -128,7 +133,8 @@ def _parse(line: str, question: Question) -> Answer:
         return Answer({}, text)
     if kind == "gone":
         return Answer({}, "the cgroup is gone", gone=True)
-    return Answer({number: mark == "1" for number, mark in zip(question.numbers, text)})
+    marks, _, makes = text.partition(" ")
+    return Answer({number: mark == "1" for number, mark in zip(question.numbers, marks)}, makes=makes)
 
 
 def _child(writer: int, questions: Sequence[Question]) -> None:
@@ -185,6 +191,17 @@ def _answer(question: Question, access: Callable[[Number], bool]) -> str:
         # v2 and v1 alike: 0 is the writer itself. In v1 only the devices hierarchy is entered.
         with open(f"{question.directory}/cgroup.procs", "w", encoding="ascii") as procs:
             procs.write("0")
-        return "allowed " + "".join("1" if access(number) else "0" for number in question.numbers)
+        marks = "".join("1" if access(number) else "0" for number in question.numbers)
+        return f"allowed {marks} {''.join(kind for kind in 'cb' if _may_make(kind))}"
     except OSError as error:
         return "gone" if error.errno in GONE else f"problem {error.strerror}"
+
+
+def _may_make(kind: str) -> bool:
+    path = f"{PRIVATE}/made"
+    try:
+        os.mknod(path, (0o060000 if kind == "b" else 0o020000) | 0o600, NOBODYS)
+    except PermissionError:
+        return False
+    os.unlink(path)
+    return True

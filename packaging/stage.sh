@@ -11,7 +11,7 @@ here=$(dirname "$0")
 
 if [ -d "$target" ]; then rm -rf "$target"; fi
 mkdir -p "$target"
-cp -R "$here/../gpu_oci_hook" "$here/../bin/prepare.py" "$target/"
+cp -R "$here/../gpu_oci_hook" "$here/../bin/prepare.py" "$here/../bin/start_hook.py" "$here/../bin/command.py" "$target/"
 find "$target" -name __pycache__ -exec rm -rf {} +
 
 if [ "$BUNDLE" = yes ]; then

@@ -101,7 +101,7 @@ def _send(sent: Sent, number: Number, perms: str, runc: Version, systemd: Versio
     if major == ANY and minor != ANY:
         sent.dropped.append((Rule(True, *number, perms).spell(), "systemd has no form for a minor of any major"))
         return
-    path = link_path(number) if minor != ANY else _group(kind, major, runc, systemd, host)
+    path = link_path(number) if minor != ANY else group(kind, major, runc, systemd, host)
     if not path:
         sent.dropped.append((f"{kind} {major}:*", "no driver in /proc/devices has this major"))
     elif _skipped(path, minor != ANY, runc, systemd, host):
@@ -110,7 +110,8 @@ def _send(sent: Sent, number: Number, perms: str, runc: Version, systemd: Versio
         sent.entries.append((path, perms))
 
 
-def _group(kind: str, major: int, runc: Version, systemd: Version, host: Host) -> str:
+def group(kind: str, major: int, runc: Version, systemd: Version, host: Host) -> str:
+    """The group by which this runc names a major to this systemd, ANY included; empty where there is none."""
     prefix = "block-" if kind == "b" else "char-"
     if major == ANY:
         return f"{prefix}*"

@@ -39,12 +39,17 @@ def judge(root: str, number: Number) -> Link:
 
 def leads_to(root: str, path: str, number: Number) -> bool:
     """Whether a path of the host is, or leads to, the device of that number."""
+    return number_at(root, path) == number
+
+
+def number_at(root: str, path: str) -> Number | None:
+    """The device that a path of the host is, or leads to."""
     try:
         state = posix.stat(below(root, real_path(root, path)))
     except OSError:
-        return False
-    rdev = state.st_rdev
-    return (device_type(state.st_mode), posix.major(rdev), posix.minor(rdev)) == number
+        return None
+    kind = device_type(state.st_mode)
+    return (kind, posix.major(state.st_rdev), posix.minor(state.st_rdev)) if kind else None
 
 
 def make(root: str, number: Number, target: str) -> None:

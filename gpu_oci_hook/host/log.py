@@ -14,17 +14,18 @@ if TYPE_CHECKING:
 NAME = "gpu-oci-runtime"
 
 
-def write_line(line: CommandLine, level: str, message: str, extra_file: str = "") -> None:
+def write_line(line: CommandLine | None, level: str, message: str, extra_file: str = "", name: str = NAME) -> None:
     """Leave one line: in the file of ``--log`` (engines read that), else on standard error; and in extra_file, if any.
 
-    ``level`` is logrus's (``warning``, ``error``). A log that cannot be written is no reason to stop.
+    ``line`` is None for who is not called as a runtime. ``level`` is logrus's (``warning``, ``error``). A log that
+    cannot be written is no reason to stop.
     """
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    text = f"{NAME}: {message}"
+    text = f"{name}: {message}"
     as_json = f'{{"level":{quote(level)},"msg":{quote(text)},"time":{quote(stamp)}}}\n'
     as_text = f"time={quote(stamp)} level={level} msg={quote(text)}\n"
-    if not (line.log and _append(line.log, as_json if line.log_format == "json" else as_text)):
-        _write(2, f"{NAME}: {level}: {message}\n")
+    if not (line and line.log and _append(line.log, as_json if line.log_format == "json" else as_text)):
+        _write(2, f"{name}: {level}: {message}\n")
     if extra_file:
         _append(extra_file, as_json)
 

@@ -55,8 +55,10 @@ def _names(folder: str) -> list[str]:
 
 def _yaml(text: str) -> Any:
     reach()
-    import yaml
-
+    try:
+        import yaml
+    except ImportError:
+        raise CdiError("reading YAML needs PyYAML, which is not installed") from None
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
     try:
         return loader.get_single_data()

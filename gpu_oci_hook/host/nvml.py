@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SECONDS = 3
 PAUSE = 0.01
+DESCRIPTORS = 1 << 12
 
 
 def ask() -> list[NvmlGpu]:
@@ -63,6 +64,9 @@ def _answer(writing: int) -> None:
     """The child: never returns, and never outlives its time limit unless the driver holds it in the kernel."""
     try:
         alarm(SECONDS)
+        # An engine waits for the end of the pipes that it gave to the runtime; a child that hangs must not hold them.
+        posix.closerange(0, writing)
+        posix.closerange(writing + 1, DESCRIPTORS)
         posix.write(writing, _query().encode())
     finally:
         posix._exit(0)

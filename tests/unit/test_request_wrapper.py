@@ -94,3 +94,37 @@ def _without_rules(spec: dict) -> dict:
 def _spell(rule: dict) -> str:
     assert rule["allow"] is True
     return f"{rule['type']} {rule['major']}:{rule['minor']} {rule['access']}"
+
+
+@needs_mknod
+@pytest.mark.parametrize(
+    ("spec", "place"),
+    [
+        ({"process": {"env": "NVIDIA_VISIBLE_DEVICES=all"}}, "process.env"),
+        ({"process": {"env": [7]}}, "process.env[0]"),
+        ({"mounts": {}}, "mounts"),
+        ({"annotations": {"cdi.k8s.io/a": 1}}, "annotations.cdi.k8s.io/a"),
+        ({"process": {"env": ["NVIDIA_VISIBLE_DEVICES=all"]}, "hooks": []}, "hooks"),
+        (
+            {"process": {"env": ["NVIDIA_VISIBLE_DEVICES=all"], "capabilities": ["CAP_SYS_ADMIN"]}},
+            "process.capabilities",
+        ),
+    ],
+)
+def test_a_wrong_type_leaves_the_spec_as_it_is(spec: dict, place: str, desk: Desk, tmp_path: Path) -> None:
+    case = Case("R66-no-numbers")
+    root, bundle = tmp_path / "host", tmp_path / "bundle"
+    root.mkdir()
+    bundle.mkdir()
+    case.build(root)
+    text = json.dumps({**case.spec(), **spec})
+    (bundle / "config.json").write_text(text)
+    runtime, environment = desk.prepare(case, root)
+    arguments = ["--log", str(tmp_path / "log"), "create", "--bundle", str(bundle), "c1"]
+    done = subprocess.run([desk.installed.runtime, *arguments], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert Path(f"{runtime}.called").exists()
+    assert (bundle / "config.json").read_text() == text
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert len(lines) == 1
+    assert f"c1: {place}:" in lines[0]

@@ -22,7 +22,7 @@ def stack_claims(spec: Spec, context: Context, asks: Asks) -> tuple[list[Claim],
     """The devices that a spec asks its stack for, as far as the stack will give them."""
     claims: list[Claim] = []
     findings: list[Finding] = []
-    if asks.annotated:
+    if asks.annotated and not _carried_out(spec, context):
         from gpu_oci_hook.core.request.granted import annotated
 
         claims, findings = annotated(context.host, asks.annotated)
@@ -30,6 +30,14 @@ def stack_claims(spec: Spec, context: Context, asks: Asks) -> tuple[list[Claim],
         more, noticed = _acted_on(spec, context, asks)
         claims, findings = claims + more, findings + noticed
     return claims, findings
+
+
+def _carried_out(spec: Spec, context: Context) -> bool:
+    """Whether the engine has done what CDI annotations ask for: it puts all of their nodes into linux.devices, or none.
+
+    Then there is no need to read CDI specs, which for a large one in YAML costs more than all the rest.
+    """
+    return any(context.host.owns_path(node.path) for node in spec.nodes)
 
 
 def _acted_on(spec: Spec, context: Context, asks: Asks) -> tuple[list[Claim], list[Finding]]:
@@ -43,7 +51,8 @@ def _acted_on(spec: Spec, context: Context, asks: Asks) -> tuple[list[Claim], li
     refused = _refusal(context, acting, source, privileged)
     if refused:
         what = f"{VISIBLE}={shown(items)}" if source == "environment" else f"the list in mounts ({shown(items)})"
-        return [], [say.note("environment-ignored", items[0].place, f"{what} ignored: {refused}")]
+        hint = "" if acting else 'if something outside of the spec does, set env = "always" under [request]'
+        return [], [say.note("environment-ignored", items[0].place, f"{what} ignored: {refused}", hint)]
     from gpu_oci_hook.core.request.granted import requested
 
     return requested(context.host, asks, items, source, privileged, acting.beyond_the_hook)

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from gpu_oci_hook.core.devices import NVIDIA, Family
-from gpu_oci_hook.core.links import MISSING, RIGHT, WRONG, Link
+from gpu_oci_hook.core.links import BLOCKED, MISSING, RIGHT, WRONG, Link
+from gpu_oci_hook.core.request.mounts import clean
 from gpu_oci_hook.host.inventory import Inventory
+from gpu_oci_hook.host.paths import real_path
 from tests.unit.conftest import DENY_ALL, REPOSITORY
 
 FOLDER = REPOSITORY / "tests/cases"
@@ -121,15 +123,18 @@ class StandIn(Inventory):
         self.numbers = {path: parse_number(number) for path, number in numbers.items()}
 
     def _number(self, file: str) -> Any:
-        real = os.path.realpath(self.root + file)
-        return self.numbers.get(real[len(os.path.realpath(self.root)) :])
+        try:
+            return self.numbers.get(clean(real_path(self.root, file)))
+        except OSError:
+            return None
 
     def link(self, number: Any) -> Link:
-        path = f"{self.root}/dev/char/{number[1]}:{number[2]}"
-        if not os.path.lexists(path):
+        path = f"/dev/char/{number[1]}:{number[2]}"
+        if not os.path.lexists(self.root + path):
             return Link(MISSING)
-        text = os.readlink(path)
-        return Link(RIGHT if self._number(f"/dev/char/{number[1]}:{number[2]}") == number else WRONG, text)
+        if not os.path.islink(self.root + path):
+            return Link(BLOCKED)
+        return Link(RIGHT if self._number(path) == number else WRONG, os.readlink(self.root + path))
 
 
 def parse_number(text: str) -> tuple[str, int, int]:

@@ -14,7 +14,19 @@ from gpu_oci_hook.cli.render import Style
 
 # In the order in which --help shows them. Each module has add_parser(commands) and run(args) -> exit code; only the
 # module of the command that was given is imported, so a command costs what it needs itself.
-COMMANDS = ("plan", "apply", "hook", "links", "audit", "explain", "repair", "schema")
+COMMANDS = (
+    "plan",
+    "apply",
+    "hook",
+    "links",
+    "audit",
+    "explain",
+    "repair",
+    "install",
+    "uninstall",
+    "status",
+    "schema",
+)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -1,1 +1,1 @@
-"""One module per container engine: read its configuration, register, unregister."""
+"""Registration with container engines: one module per engine, and what they share."""

@@ -5,17 +5,28 @@
 #    source ~/.local/share/bash_completion/gpu-oci-hook
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_gpu_oci_hook_subparsers=(plan apply links schema)
+_shtab_gpu_oci_hook_subparsers=(plan apply hook links audit explain repair install uninstall status schema)
 
 _shtab_gpu_oci_hook_plan_option_strings=(-h --help --config --root --debug --json)
 _shtab_gpu_oci_hook_apply_option_strings=(-h --help --config --root --debug --json)
+_shtab_gpu_oci_hook_hook_option_strings=(-h --help --config --root --debug)
 _shtab_gpu_oci_hook_links_option_strings=(-h --help --config --root --debug --json --dry-run)
+_shtab_gpu_oci_hook_audit_option_strings=(-h --help --config --root --debug --json --all --host --metrics)
+_shtab_gpu_oci_hook_explain_option_strings=(-h --help --config --root --debug)
+_shtab_gpu_oci_hook_repair_option_strings=(-h --help --config --root --debug --json --all --narrow --dry-run)
+_shtab_gpu_oci_hook_install_option_strings=(-h --help --config --root --debug --json --runtime-name --set-default --dry-run --restart --config-path --wrapper)
+_shtab_gpu_oci_hook_uninstall_option_strings=(-h --help --config --root --debug --json --dry-run --restart --config-path --wrapper)
+_shtab_gpu_oci_hook_status_option_strings=(-h --help --config --root --debug --json --config-path --wrapper)
 _shtab_gpu_oci_hook_schema_option_strings=(-h --help --config --root --debug)
 _shtab_gpu_oci_hook_option_strings=(-h --help --version --config --root --debug)
 
 
 
-_shtab_gpu_oci_hook_pos_0_choices=(plan apply links schema)
+_shtab_gpu_oci_hook_hook_pos_0_choices=(prestart createRuntime poststart precreate)
+_shtab_gpu_oci_hook_install_pos_0_choices=(containerd docker crio podman nvidia)
+_shtab_gpu_oci_hook_uninstall_pos_0_choices=(containerd docker crio podman nvidia)
+_shtab_gpu_oci_hook_status_pos_0_choices=(containerd docker crio podman nvidia)
+_shtab_gpu_oci_hook_pos_0_choices=(plan apply hook links audit explain repair install uninstall status schema)
 
 _shtab_gpu_oci_hook_plan__h_nargs=0
 _shtab_gpu_oci_hook_plan___help_nargs=0
@@ -25,11 +36,49 @@ _shtab_gpu_oci_hook_apply__h_nargs=0
 _shtab_gpu_oci_hook_apply___help_nargs=0
 _shtab_gpu_oci_hook_apply___debug_nargs=0
 _shtab_gpu_oci_hook_apply___json_nargs=0
+_shtab_gpu_oci_hook_hook__h_nargs=0
+_shtab_gpu_oci_hook_hook___help_nargs=0
+_shtab_gpu_oci_hook_hook___debug_nargs=0
 _shtab_gpu_oci_hook_links__h_nargs=0
 _shtab_gpu_oci_hook_links___help_nargs=0
 _shtab_gpu_oci_hook_links___debug_nargs=0
 _shtab_gpu_oci_hook_links___json_nargs=0
 _shtab_gpu_oci_hook_links___dry_run_nargs=0
+_shtab_gpu_oci_hook_audit_pos_0_nargs='*'
+_shtab_gpu_oci_hook_audit__h_nargs=0
+_shtab_gpu_oci_hook_audit___help_nargs=0
+_shtab_gpu_oci_hook_audit___debug_nargs=0
+_shtab_gpu_oci_hook_audit___json_nargs=0
+_shtab_gpu_oci_hook_audit___all_nargs=0
+_shtab_gpu_oci_hook_audit___host_nargs=0
+_shtab_gpu_oci_hook_explain__h_nargs=0
+_shtab_gpu_oci_hook_explain___help_nargs=0
+_shtab_gpu_oci_hook_explain___debug_nargs=0
+_shtab_gpu_oci_hook_repair_pos_0_nargs='*'
+_shtab_gpu_oci_hook_repair__h_nargs=0
+_shtab_gpu_oci_hook_repair___help_nargs=0
+_shtab_gpu_oci_hook_repair___debug_nargs=0
+_shtab_gpu_oci_hook_repair___json_nargs=0
+_shtab_gpu_oci_hook_repair___all_nargs=0
+_shtab_gpu_oci_hook_repair___narrow_nargs=0
+_shtab_gpu_oci_hook_repair___dry_run_nargs=0
+_shtab_gpu_oci_hook_install__h_nargs=0
+_shtab_gpu_oci_hook_install___help_nargs=0
+_shtab_gpu_oci_hook_install___debug_nargs=0
+_shtab_gpu_oci_hook_install___json_nargs=0
+_shtab_gpu_oci_hook_install___set_default_nargs=0
+_shtab_gpu_oci_hook_install___dry_run_nargs=0
+_shtab_gpu_oci_hook_install___restart_nargs=0
+_shtab_gpu_oci_hook_uninstall__h_nargs=0
+_shtab_gpu_oci_hook_uninstall___help_nargs=0
+_shtab_gpu_oci_hook_uninstall___debug_nargs=0
+_shtab_gpu_oci_hook_uninstall___json_nargs=0
+_shtab_gpu_oci_hook_uninstall___dry_run_nargs=0
+_shtab_gpu_oci_hook_uninstall___restart_nargs=0
+_shtab_gpu_oci_hook_status__h_nargs=0
+_shtab_gpu_oci_hook_status___help_nargs=0
+_shtab_gpu_oci_hook_status___debug_nargs=0
+_shtab_gpu_oci_hook_status___json_nargs=0
 _shtab_gpu_oci_hook_schema__h_nargs=0
 _shtab_gpu_oci_hook_schema___help_nargs=0
 _shtab_gpu_oci_hook_schema___debug_nargs=0

@@ -11,9 +11,16 @@
 _shtab_gpu_oci_hook_commands() {
   local _commands=(
     apply:'make the edits that a bundle needs: links on the host, rules in its spec'
+    audit:'tell which running containers have lost GPUs, or will at a reload'
+    explain:'say why a container has lost its GPUs, or will, and what helps'
+    hook:'OCI hook: the state on standard input, or at precreate the spec, which goes on to standard output'
+    install:'register our wrapper with a container engine'
     links:'make the /dev/char link of every GPU node of the host'
     plan:'show the edits that a bundle needs, and make none'
+    repair:'complete the units of running containers, and check that it worked'
     schema:'print a JSON schema: of a --json output, of settings, of config.json'
+    status:'show which engines have our wrapper registered'
+    uninstall:'take our registration with a container engine away'
   )
   _describe 'gpu-oci-hook commands' _commands
 }
@@ -41,6 +48,61 @@ _shtab_gpu_oci_hook_apply_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_gpu_oci_hook_apply_defaults_added=0
 
+_shtab_gpu_oci_hook_audit_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[settings (default\: \/etc\/gpu-oci-hook\/config.toml)]:FILE:"
+  "--root[where the host\'s \/dev, \/proc and \/etc are (host_root)]:DIR:"
+  "--debug[show tracebacks]"
+  "--json[print one JSON object (gpu-oci-hook schema NAME)]"
+  "--all[show containers without GPUs as well]"
+  "--host[check the host\'s own readiness as well]"
+  "--metrics[write Prometheus text for node_exporter\'s textfile collector]:FILE:"
+  "(*)::an id, its beginning, or a unit (all):"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_gpu_oci_hook_audit_defaults_added=0
+
+_shtab_gpu_oci_hook_explain_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[settings (default\: \/etc\/gpu-oci-hook\/config.toml)]:FILE:"
+  "--root[where the host\'s \/dev, \/proc and \/etc are (host_root)]:DIR:"
+  "--debug[show tracebacks]"
+  ":an id, its beginning, or a unit:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_gpu_oci_hook_explain_defaults_added=0
+
+_shtab_gpu_oci_hook_hook_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[settings (default\: \/etc\/gpu-oci-hook\/config.toml)]:FILE:"
+  "--root[where the host\'s \/dev, \/proc and \/etc are (host_root)]:DIR:"
+  "--debug[show tracebacks]"
+  ":prestart, createRuntime, poststart, precreate:(prestart createRuntime poststart precreate)"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_gpu_oci_hook_hook_defaults_added=0
+
+_shtab_gpu_oci_hook_install_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[settings (default\: \/etc\/gpu-oci-hook\/config.toml)]:FILE:"
+  "--root[where the host\'s \/dev, \/proc and \/etc are (host_root)]:DIR:"
+  "--debug[show tracebacks]"
+  "--json[print one JSON object (gpu-oci-hook schema NAME)]"
+  "--runtime-name[the runtime\'s name (default\: gpu)]:NAME:"
+  "--set-default[make it the engine\'s default runtime]"
+  "--dry-run[show what would be written]"
+  "--restart[make the engine read its configuration]"
+  "--config-path[the engine\'s configuration, where it is not the usual one]:FILE:"
+  "--wrapper[our wrapper (default\: gpu-oci-runtime beside this program)]:FILE:"
+  ":containerd, docker, crio, podman, nvidia:(containerd docker crio podman nvidia)"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_gpu_oci_hook_install_defaults_added=0
+
 _shtab_gpu_oci_hook_links_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config[settings (default\: \/etc\/gpu-oci-hook\/config.toml)]:FILE:"
@@ -65,16 +127,61 @@ _shtab_gpu_oci_hook_plan_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_gpu_oci_hook_plan_defaults_added=0
 
+_shtab_gpu_oci_hook_repair_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[settings (default\: \/etc\/gpu-oci-hook\/config.toml)]:FILE:"
+  "--root[where the host\'s \/dev, \/proc and \/etc are (host_root)]:DIR:"
+  "--debug[show tracebacks]"
+  "--json[print one JSON object (gpu-oci-hook schema NAME)]"
+  "--all[every container that needs it]"
+  "--narrow[also close GPUs that a container was not given]"
+  "--dry-run[show the exact calls, and make none]"
+  "(*)::an id, its beginning, or a unit:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_gpu_oci_hook_repair_defaults_added=0
+
 _shtab_gpu_oci_hook_schema_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--config[settings (default\: \/etc\/gpu-oci-hook\/config.toml)]:FILE:"
   "--root[where the host\'s \/dev, \/proc and \/etc are (host_root)]:DIR:"
   "--debug[show tracebacks]"
-  ":one of\: settings:"
+  ":one of\: audit, install, repair, settings, status, uninstall:"
 )
 
 # guard to ensure default positional specs are added only once per session
 _shtab_gpu_oci_hook_schema_defaults_added=0
+
+_shtab_gpu_oci_hook_status_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[settings (default\: \/etc\/gpu-oci-hook\/config.toml)]:FILE:"
+  "--root[where the host\'s \/dev, \/proc and \/etc are (host_root)]:DIR:"
+  "--debug[show tracebacks]"
+  "--json[print one JSON object (gpu-oci-hook schema NAME)]"
+  "--config-path[the engine\'s configuration, where it is not the usual one]:FILE:"
+  "--wrapper[our wrapper (default\: gpu-oci-runtime beside this program)]:FILE:"
+  ":containerd, docker, crio, podman, nvidia:(containerd docker crio podman nvidia)"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_gpu_oci_hook_status_defaults_added=0
+
+_shtab_gpu_oci_hook_uninstall_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[settings (default\: \/etc\/gpu-oci-hook\/config.toml)]:FILE:"
+  "--root[where the host\'s \/dev, \/proc and \/etc are (host_root)]:DIR:"
+  "--debug[show tracebacks]"
+  "--json[print one JSON object (gpu-oci-hook schema NAME)]"
+  "--dry-run[show what would be written]"
+  "--restart[make the engine read its configuration]"
+  "--config-path[the engine\'s configuration, where it is not the usual one]:FILE:"
+  "--wrapper[our wrapper (default\: gpu-oci-runtime beside this program)]:FILE:"
+  ":containerd, docker, crio, podman, nvidia:(containerd docker crio podman nvidia)"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_gpu_oci_hook_uninstall_defaults_added=0
 
 
 _shtab_gpu_oci_hook() {
@@ -96,9 +203,16 @@ _shtab_gpu_oci_hook() {
       curcontext="${curcontext%:*:*}:_shtab_gpu_oci_hook-$line[1]:"
       case $line[1] in
         apply) _arguments -C -s $_shtab_gpu_oci_hook_apply_options ;;
+        audit) _arguments -C -s $_shtab_gpu_oci_hook_audit_options ;;
+        explain) _arguments -C -s $_shtab_gpu_oci_hook_explain_options ;;
+        hook) _arguments -C -s $_shtab_gpu_oci_hook_hook_options ;;
+        install) _arguments -C -s $_shtab_gpu_oci_hook_install_options ;;
         links) _arguments -C -s $_shtab_gpu_oci_hook_links_options ;;
         plan) _arguments -C -s $_shtab_gpu_oci_hook_plan_options ;;
+        repair) _arguments -C -s $_shtab_gpu_oci_hook_repair_options ;;
         schema) _arguments -C -s $_shtab_gpu_oci_hook_schema_options ;;
+        status) _arguments -C -s $_shtab_gpu_oci_hook_status_options ;;
+        uninstall) _arguments -C -s $_shtab_gpu_oci_hook_uninstall_options ;;
       esac
   esac
 }

@@ -141,7 +141,7 @@ def _ask(engine: Engine, outcome: Outcome) -> Any:
         return engine.effective()
     except NotAskedError as reason:
         outcome.findings.append(
-            note("not-checked", "", f"whether {engine.name} sees it could not be checked: {reason}")
+            note("engine-not-asked", "", f"whether {engine.name} sees it could not be checked: {reason}")
         )
         return None
 

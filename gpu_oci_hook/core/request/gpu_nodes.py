@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 FAMILY = "nvidia"
 PCI = "/sys/bus/pci/devices"
+# What in a node's path tells the driver that makes it, as /proc/devices names it; the others are major 195's.
+DRIVERS = (
+    ("nvidia-uvm", "nvidia-uvm"),
+    ("nvidia-caps-imex-channels", "nvidia-caps-imex-channels"),
+    ("nvidia-caps", "nvidia-caps"),
+    ("/dri/", "drm"),
+)
 
 
 class NodeClaims:
@@ -65,8 +72,12 @@ class NodeClaims:
 
 
 def _missing(host: Host, path: str, place: str, needed: bool) -> Finding:
-    loaded = driver_is_loaded(host)
-    message = f"{path} is not there: the driver is {'loaded but has not made it yet' if loaded else 'not loaded'}"
+    driver = next((driver for part, driver in DRIVERS if part in path), FAMILY)
+    loaded = driver_is_loaded(host) if driver == FAMILY else any(name == driver for _, _, name in host.drivers())
+    because = (
+        f"the driver {driver} is loaded but has not made it yet" if loaded else f"the driver {driver} is not loaded"
+    )
+    message = f"{path} is not there: {because}; no rule was added"
     if not needed:
         return say.note("node-missing", place, message)
     return say.warning("node-missing", place, message, "run nvidia-modprobe on the host before containers start")

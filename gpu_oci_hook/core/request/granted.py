@@ -9,14 +9,14 @@ from gpu_oci_hook.core.request.claim import Item
 from gpu_oci_hook.core.request.features import add_features, add_imex_channels, add_mig_management
 from gpu_oci_hook.core.request.gpu_nodes import NodeClaims, add_gpus, driver_is_loaded
 from gpu_oci_hook.core.request.selection import select
-from gpu_oci_hook.core.request.variables import driver_capabilities, shown
+from gpu_oci_hook.core.request.variables import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpu_oci_hook.core.findings import Finding
-    from gpu_oci_hook.core.request.asks import Asks
     from gpu_oci_hook.core.request.claim import Claim, Host
     from gpu_oci_hook.core.request.selection import Selection
+    from gpu_oci_hook.core.request.variables import Variables
 
 # CDI vendors whose specs NVIDIA's runtime makes up as it goes; no file has them.
 AUTOMATIC = ("runtime.nvidia.com/", "management.nvidia.com/")
@@ -29,13 +29,31 @@ def annotated(host: Host, items: list[Item]) -> tuple[list[Claim], list[Finding]
     return list(nodes.claims.values()), nodes.findings
 
 
-def requested(
-    host: Host, asks: Asks, items: list[Item], source: str, privileged: bool, beyond_the_hook: bool
-) -> tuple[list[Claim], list[Finding]]:
-    """The nodes that items of mounts or of the environment stand for, and those that go with them.
+class Wishes:
+    """What is asked for besides devices, as far as it counts.
 
-    ``beyond_the_hook`` says whether the variables count that only NVIDIA's runtime understands.
+    ``beyond_the_hook`` says whether NVIDIA's runtime is there, which understands more than its hook.
     """
+
+    __slots__ = ("beyond_the_hook", "capabilities", "channels", "privileged", "variables")
+
+    def __init__(
+        self,
+        capabilities: set[str],
+        variables: Variables,
+        channels: list[Item],
+        privileged: bool,
+        beyond_the_hook: bool,
+    ) -> None:
+        self.capabilities = capabilities
+        self.variables = variables
+        self.channels = channels
+        self.privileged = privileged
+        self.beyond_the_hook = beyond_the_hook
+
+
+def requested(host: Host, items: list[Item], source: str, wishes: Wishes) -> tuple[list[Claim], list[Finding]]:
+    """The nodes that items of mounts or of the environment stand for, and those that go with them."""
     nodes = NodeClaims(host, source)
     named = [item for item in items if _is_named_by_cdi(item)]
     add_cdi(nodes, named)
@@ -44,10 +62,10 @@ def requested(
     if others and not _is_absent(nodes, selection, others):
         _report(nodes, selection)
     if named or selection.gpus:
-        add_gpus(nodes, selection, driver_capabilities(asks.variables))
-        add_imex_channels(nodes, asks.channels)
-        add_mig_management(nodes, selection, asks.variables, privileged)
-        add_features(nodes, asks.variables, beyond_the_hook)
+        add_gpus(nodes, selection, wishes.capabilities)
+        add_imex_channels(nodes, wishes.channels)
+        add_mig_management(nodes, selection, wishes.variables, wishes.privileged)
+        add_features(nodes, wishes.variables, wishes.beyond_the_hook)
     return list(nodes.claims.values()), nodes.findings
 
 

@@ -5,8 +5,9 @@
 #    source ~/.local/share/bash_completion/gpu-oci-hook
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_gpu_oci_hook_subparsers=(plan apply hook links audit explain repair install uninstall status schema)
+_shtab_gpu_oci_hook_subparsers=(validate plan apply hook links audit explain repair install uninstall status schema)
 
+_shtab_gpu_oci_hook_validate_option_strings=(-h --help --config --root --debug --json --runtime)
 _shtab_gpu_oci_hook_plan_option_strings=(-h --help --config --root --debug --json)
 _shtab_gpu_oci_hook_apply_option_strings=(-h --help --config --root --debug --json)
 _shtab_gpu_oci_hook_hook_option_strings=(-h --help --config --root --debug)
@@ -26,8 +27,12 @@ _shtab_gpu_oci_hook_hook_pos_0_choices=(prestart createRuntime poststart precrea
 _shtab_gpu_oci_hook_install_pos_0_choices=(containerd docker crio podman nvidia)
 _shtab_gpu_oci_hook_uninstall_pos_0_choices=(containerd docker crio podman nvidia)
 _shtab_gpu_oci_hook_status_pos_0_choices=(containerd docker crio podman nvidia)
-_shtab_gpu_oci_hook_pos_0_choices=(plan apply hook links audit explain repair install uninstall status schema)
+_shtab_gpu_oci_hook_pos_0_choices=(validate plan apply hook links audit explain repair install uninstall status schema)
 
+_shtab_gpu_oci_hook_validate__h_nargs=0
+_shtab_gpu_oci_hook_validate___help_nargs=0
+_shtab_gpu_oci_hook_validate___debug_nargs=0
+_shtab_gpu_oci_hook_validate___json_nargs=0
 _shtab_gpu_oci_hook_plan__h_nargs=0
 _shtab_gpu_oci_hook_plan___help_nargs=0
 _shtab_gpu_oci_hook_plan___debug_nargs=0

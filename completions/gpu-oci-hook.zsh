@@ -21,6 +21,7 @@ _shtab_gpu_oci_hook_commands() {
     schema:'print a JSON schema: of a --json output, of settings, of config.json'
     status:'show which engines have our wrapper registered'
     uninstall:'take our registration with a container engine away'
+    validate:'say what is wrong with a bundle, and whether it would survive a reload'
   )
   _describe 'gpu-oci-hook commands' _commands
 }
@@ -147,7 +148,7 @@ _shtab_gpu_oci_hook_schema_options=(
   "--config[settings (default\: \/etc\/gpu-oci-hook\/config.toml)]:FILE:"
   "--root[where the host\'s \/dev, \/proc and \/etc are (host_root)]:DIR:"
   "--debug[show tracebacks]"
-  ":one of\: audit, install, repair, settings, status, uninstall:"
+  ":one of\: audit, finding, install, links, oci-config, plan, repair, settings, status, uninstall, validate:"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -183,6 +184,19 @@ _shtab_gpu_oci_hook_uninstall_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_gpu_oci_hook_uninstall_defaults_added=0
 
+_shtab_gpu_oci_hook_validate_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[settings (default\: \/etc\/gpu-oci-hook\/config.toml)]:FILE:"
+  "--root[where the host\'s \/dev, \/proc and \/etc are (host_root)]:DIR:"
+  "--debug[show tracebacks]"
+  "--json[print one JSON object (gpu-oci-hook schema NAME)]"
+  "--runtime[the runtime (default\: the first of the settings)]:PATH:"
+  ":a folder with a config.json, or a spec\'s file itself:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_gpu_oci_hook_validate_defaults_added=0
+
 
 _shtab_gpu_oci_hook() {
   local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->gpu-oci-hook'
@@ -213,6 +227,7 @@ _shtab_gpu_oci_hook() {
         schema) _arguments -C -s $_shtab_gpu_oci_hook_schema_options ;;
         status) _arguments -C -s $_shtab_gpu_oci_hook_status_options ;;
         uninstall) _arguments -C -s $_shtab_gpu_oci_hook_uninstall_options ;;
+        validate) _arguments -C -s $_shtab_gpu_oci_hook_validate_options ;;
       esac
   esac
 }

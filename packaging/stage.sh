@@ -11,8 +11,7 @@ here=$(dirname "$0")
 
 if [ -d "$target" ]; then rm -rf "$target"; fi
 mkdir -p "$target"
-cp -R "$here/../gpu_oci_hook" "$target/"
-for file in prepare.py plain-spec.awk start_hook.py command.py; do cp "$here/../bin/$file" "$target/"; done
+cp -R "$here/../gpu_oci_hook" "$here/../bin/prepare.py" "$here/../bin/start_hook.py" "$here/../bin/command.py" "$target/"
 find "$target" -name __pycache__ -exec rm -rf {} +
 
 if [ "$BUNDLE" = yes ]; then
@@ -32,5 +31,4 @@ if [ "$BUNDLE" = yes ]; then
 fi
 
 "$PYTHON" -m compileall -q -o 0 "$target" || true
-"$PYTHON" -I "$here/create_path.py" "$target"
 chmod -R u=rwX,go=rX "$target"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_oci_hook.cli.errors import FINE, PROBLEMS
 from gpu_oci_hook.cli.options import inventory_of, new_command, settings_of
-from gpu_oci_hook.cli.render import Style, print_findings, print_json, table
+from gpu_oci_hook.cli.render import Style, count, print_findings, print_json, table
 from gpu_oci_hook.core.findings import NOTE
 from gpu_oci_hook.core.plan import SKIP, blocked_link, link_edit
 from gpu_oci_hook.host.apply import apply_links
@@ -54,5 +54,5 @@ def _print(edits: list[LinkEdit], findings: list[Finding], dry_run: bool) -> Non
         print(line)
     kept = sum(edit.action == "keep" for edit in edits)
     if edits:
-        print(style.bold(f"{len(changed)} links {'to make' if dry_run else 'made'}, {kept} right already."))
+        print(style.bold(f"{count(len(changed), 'link')} {'to make' if dry_run else 'made'}, {kept} right already."))
     print_findings(findings, style)

@@ -15,6 +15,7 @@ from gpu_oci_hook.cli.render import Style
 # In the order in which --help shows them. Each module has add_parser(commands) and run(args) -> exit code; only the
 # module of the command that was given is imported, so a command costs what it needs itself.
 COMMANDS = (
+    "validate",
     "plan",
     "apply",
     "hook",
@@ -62,7 +63,7 @@ def report(error: Exception) -> int:
 
 
 def build_parser(arguments: list[str]) -> argparse.ArgumentParser:
-    """The parser for these arguments: with the one command that they name, or with all."""
+    """The parser for these arguments: with the commands that they name, or with all."""
     parser = argparse.ArgumentParser(
         prog="gpu-oci-hook",
         description="Keeps the GPUs of containers through every re-derivation of their device rules by systemd.",

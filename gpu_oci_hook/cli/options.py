@@ -49,9 +49,10 @@ def inventory_of(settings: Settings) -> Inventory:
     return Inventory(settings.host_root, settings.driver_roots, settings.families)
 
 
-def context_of(settings: Settings) -> Context:
+def context_of(settings: Settings, runtime: str = "") -> Context:
     """What a bundle is judged with: this host, the settings, and the runtime that the wrapper would hand over to."""
-    return Context(inventory_of(settings), settings.access, settings.policy, _next_runtime(settings.runtimes))
+    runtime = runtime or _next_runtime(settings.runtimes)
+    return Context(inventory_of(settings), settings.access, settings.policy, runtime)
 
 
 def _next_runtime(names: list[str]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gpu_oci_hook.cli.bundles import add_bundle, open_bundle
 from gpu_oci_hook.cli.errors import FINE, PROBLEMS
 from gpu_oci_hook.cli.options import context_of, new_command, settings_of
-from gpu_oci_hook.cli.render import Style, print_findings, print_json, table
+from gpu_oci_hook.cli.render import Style, count, print_findings, print_json, table
 from gpu_oci_hook.core.devices import spell
 from gpu_oci_hook.core.findings import ERROR, WARNING, worst
 from gpu_oci_hook.core.plan import KEEP, Plan, make_plan
@@ -46,14 +46,14 @@ def print_plan(plan: Plan, style: Style, state: str) -> None:
     if not plan.devices:
         print("No GPU is given to this container.")
     else:
-        print(style.bold(f"{len(plan.devices)} devices are given to this container:"))
+        print(style.bold(f"Given to this container: {count(len(plan.devices), 'device')}"))
         for line in table((device.path, spell(device.number), device.source) for device in plan.devices):
             print(line)
     if plan.changes:
-        print(style.bold(f"{len(plan.changes)} edits {state}:"))
+        print(style.bold(f"{count(len(plan.changes), 'edit')} {state}:"))
         for edit in plan.changes:
             print(f"  {edit.describe()}")
     elif plan.devices and not plan.findings:
         kept = sum(link.action == KEEP for link in plan.links)
-        print(style.green(f"Already covered: every rule is there, and {kept} links are right."))
+        print(style.green(f"Already covered: every rule is there, right links: {kept}."))
     print_findings(plan.findings, style)

@@ -46,6 +46,11 @@ def print_json(value: dict[str, Any]) -> None:
     sys.stdout.write("\n")
 
 
+def count(number: int, thing: str) -> str:
+    """``1 edit``, ``2 edits``."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def table(rows: Iterable[Sequence[str]], indent: str = "  ") -> list[str]:
     """Rows as lines with aligned columns."""
     cells = [list(row) for row in rows]

@@ -16,6 +16,8 @@ lab_parts="/lib/systemd/systemd:systemd
 /usr/sbin/runc:runc
 /usr/bin/crun:crun
 /bin/busybox:busybox-static
+/usr/bin/podman:podman
+/usr/bin/containerd:containerd
 /usr/bin/shellcheck:shellcheck
 /usr/bin/nsenter:util-linux
 /usr/bin/make:make

@@ -11,7 +11,8 @@ here=$(dirname "$0")
 
 if [ -d "$target" ]; then rm -rf "$target"; fi
 mkdir -p "$target"
-cp -R "$here/../gpu_oci_hook" "$here/../bin/prepare.py" "$here/../bin/start_hook.py" "$here/../bin/command.py" "$target/"
+cp -R "$here/../gpu_oci_hook" "$target/"
+for file in prepare.py plain-spec.awk start_hook.py command.py; do cp "$here/../bin/$file" "$target/"; done
 find "$target" -name __pycache__ -exec rm -rf {} +
 
 if [ "$BUNDLE" = yes ]; then
@@ -31,4 +32,5 @@ if [ "$BUNDLE" = yes ]; then
 fi
 
 "$PYTHON" -m compileall -q -o 0 "$target" || true
+"$PYTHON" -I "$here/create_path.py" "$target"
 chmod -R u=rwX,go=rX "$target"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 DEFAULT_PATH = "/etc/gpu-oci-hook/config.toml"
-HEADER = "gpu-oci-hook-settings 1"
+HEADER = "gpu-oci-hook-settings 2"
 
 
 class Settings:

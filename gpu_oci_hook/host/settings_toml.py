@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from gpu_oci_hook import schemas
+from gpu_oci_hook.core.shortcut import shortcut_for
 from gpu_oci_hook.host.settings import DEFAULT_PATH, HEADER, Settings, compiled_path, identity
 
 ENVIRONMENT = "GPU_OCI_HOOK_CONFIG"
@@ -78,6 +79,8 @@ def compile_settings(source: str, run_dir: str) -> Settings:
     values = read_values(source)
     settings = Settings(values)
     for_launcher = [*(f"runtime {name}" for name in settings.runtimes), f"on_error {settings.on_error}"]
+    shortcut = shortcut_for(settings.families, settings.swarm_resources)
+    for_launcher += [f"words {'|'.join(shortcut.words)}", f"majors {'|'.join(map(str, shortcut.majors))}"]
     lines = [HEADER, state, *for_launcher, f"json {json.dumps(values)}"]
     try:
         _write_compiled(run_dir, "\n".join(lines) + "\n", os.stat(source).st_mtime_ns)

@@ -35,6 +35,10 @@ if "wait" in sys.argv:
 sys.exit(37)
 """
 
+# awk can tell that a spec is about no GPU, and then Python is not started.
+GPU = [("/dev/nvidia0", 195, 0)]
+both_ways = pytest.mark.parametrize("devices", [(), GPU], ids=["by awk", "by Python"])
+
 
 @pytest.fixture
 def fake(tmp_path: Path) -> Path:
@@ -77,16 +81,22 @@ def test_arguments_with_blanks_and_newlines(installed: Installed, environment: d
     assert json.loads(call(installed.runtime, *args, environment=environment).stdout)["argv"] == args
 
 
-def test_create_keeps_stdin_for_the_runtime(installed: Installed, environment: dict[str, str], bundle: Bundle) -> None:
-    bundle.spec()
+@both_ways
+def test_create_keeps_stdin_for_the_runtime(
+    installed: Installed, environment: dict[str, str], bundle: Bundle, devices: Any
+) -> None:
+    bundle.spec(devices)
     done = call(installed.runtime, "create", "-b", str(bundle.folder), "c", environment=environment, input="console")
     assert json.loads(done.stdout)["stdin"] == "console"
     assert done.stderr == "to stderr\n"
 
 
-def test_descriptors_are_inherited(installed: Installed, environment: dict[str, str], bundle: Bundle) -> None:
+@both_ways
+def test_descriptors_are_inherited(
+    installed: Installed, environment: dict[str, str], bundle: Bundle, devices: Any
+) -> None:
     """--preserve-fds, a console socket, LISTEN_FDS: descriptors from 3 on are the runtime's."""
-    bundle.spec()
+    bundle.spec(devices)
     ours, theirs = socket.socketpair()
     with ours, theirs:
         os.set_inheritable(theirs.fileno(), True)
@@ -182,7 +192,7 @@ def test_a_broken_interpreter_does_not_stop_the_container(
     broken = tmp_path / "gpu-oci-runtime"
     broken.write_text(installed.runtime.read_text().replace(f"python='{sys.executable}'", f"python='{wrapper}'"))
     broken.chmod(0o755)
-    bundle.spec()
+    bundle.spec(GPU)
     done = call(broken, "create", "-b", str(bundle.folder), "c", environment=environment)
     assert done.returncode == 37
     assert reason in done.stderr

@@ -88,7 +88,7 @@ def _is_absent(nodes: NodeClaims, selection: Selection, items: list[Item]) -> bo
         finding = say.warning(
             "driver-not-loaded",
             items[0].place,
-            f"{shown(items)} asks for GPUs, but NVIDIA's driver is not loaded; the container starts without them",
+            f"GPUs are asked for ({shown(items)}), but NVIDIA's driver is not loaded; the container starts without",
             "load the driver, then recreate the container",
         )
     nodes.findings.append(finding)

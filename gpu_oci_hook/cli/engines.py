@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_oci_hook.cli.errors import CommandError
 from gpu_oci_hook.cli.options import settings_of
-from gpu_oci_hook.cli.render import Style, print_findings, print_json
+from gpu_oci_hook.cli.render import Style, print_json
 from gpu_oci_hook.engines.change import KEEP
 from gpu_oci_hook.engines.files import is_program
 from gpu_oci_hook.engines.registry import NAMES
@@ -58,8 +58,11 @@ def request_of(args: argparse.Namespace, wrapper_needed: bool = False) -> Reques
 
 
 def own_wrapper() -> str:
-    """gpu-oci-runtime beside the program that runs now."""
-    return os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), WRAPPER_NAME)
+    """Our wrapper, as `make install` puts it: PREFIX/bin, where this package is in PREFIX/lib/gpu-oci-hook."""
+    library = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+    prefix = os.path.dirname(os.path.dirname(library))
+    beside = os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), WRAPPER_NAME)
+    return beside if os.path.exists(beside) else os.path.join(prefix, "bin", WRAPPER_NAME)
 
 
 def print_changes(changes: list[Change], style: Style, dry_run: bool) -> None:
@@ -81,6 +84,3 @@ def print_result(value: dict[str, Any], changes: list[Change], findings: list[Fi
     """The one JSON object of a command."""
     shown = [change.as_json() for change in changes if change.action != KEEP]
     print_json({"version": 1, **value, "changes": shown, "findings": [finding.as_json() for finding in findings]})
-
-
-__all__ = ["add_engine", "add_places", "print_changes", "print_findings", "print_result", "request_of"]

@@ -66,9 +66,9 @@ def _print(engine: Engine, outcome: Outcome, dry_run: bool, restarted: str) -> N
     print_findings(outcome.findings, style)
 
 
-def print_next_step(engine: Engine, restarted: str) -> None:
+def print_next_step(engine: Engine, restarted: str, removal: bool = False) -> None:
     """What makes the engine read it: done, or to be done."""
-    command = service.command(engine)
+    command = service.command(engine, removal)
     if restarted:
         print(f"Done: {restarted}")
     elif command:

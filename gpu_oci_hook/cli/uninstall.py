@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     names = list(engine.registered())
     outcome = transaction.uninstall(engine, args.dry_run)
     outcome.findings += references.find(engine, names, outcome.changes)
-    restarted = service.restart(engine) if args.restart and outcome.changed and not args.dry_run else ""
+    restarted = service.restart(engine, removal=True) if args.restart and outcome.changed and not args.dry_run else ""
     if args.json:
         value = {
             "engine": engine.name,
@@ -48,6 +48,6 @@ def run(args: argparse.Namespace) -> int:
         print(f"Nothing of ours is registered with {engine.name}.")
     elif not args.dry_run:
         print(style.green(f"Taken away from {engine.name}."))
-        print_next_step(engine, restarted)
+        print_next_step(engine, restarted, removal=True)
     print_findings(outcome.findings, style)
     return PROBLEMS if worst(outcome.findings) == WARNING else FINE

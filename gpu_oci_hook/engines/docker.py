@@ -20,7 +20,7 @@ FLAGS = {"runtimes": "--add-runtime", "default-runtime": "--default-runtime"}
 
 
 class Docker(Engine):
-    """dockerd takes runtimes over on SIGHUP, without a restart."""
+    """Dockerd takes runtimes over on SIGHUP, without a restart; but of keys that are gone it keeps the old values."""
 
     name = "docker"
     units = ("docker.service",)

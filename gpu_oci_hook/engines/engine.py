@@ -18,7 +18,8 @@ class Engine(abc.ABC):
 
     name: str
     units: tuple[str, ...] = ()  # systemd units that read the configuration, first that exists
-    reload_verb = "restart"  # what makes them read it
+    reload_verb = "restart"  # what makes them read what was added
+    removal_verb = "restart"  # and see that something is gone
 
     def __init__(self, request: Request) -> None:
         self.request = request

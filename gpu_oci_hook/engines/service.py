@@ -18,17 +18,18 @@ FOLDERS = (
 )
 
 
-def command(engine: Engine) -> list[str]:
+def command(engine: Engine, removal: bool = False) -> list[str]:
     """The command that does it; empty for engines that read their configuration for each container."""
     if not engine.units:
         return []
     installed = [unit for unit in engine.units if _is_installed(engine.request.root, unit)]
-    return ["systemctl", engine.reload_verb, (installed or list(engine.units))[0]]
+    verb = engine.removal_verb if removal else engine.reload_verb
+    return ["systemctl", verb, (installed or list(engine.units))[0]]
 
 
-def restart(engine: Engine) -> str:
+def restart(engine: Engine, removal: bool = False) -> str:
     """Do it; what was done, empty if there was nothing to do. Raises EngineError if it fails."""
-    wanted = command(engine)
+    wanted = command(engine, removal)
     if not wanted:
         return ""
     try:

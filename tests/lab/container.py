@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from tests.lab.bundle import BUNDLES, Bundle
 from tests.lab.machine import LabError, Machine
@@ -18,6 +18,17 @@ ANSWERS = {
     "No such device or address": "open",  # ENXIO: past the cgroup, and no driver there
     "Operation not permitted": "denied",
 }
+
+
+def read_answers(text: str, wanted: Collection[str]) -> dict[str, str]:
+    """Return what PROBE printed as node → answer; raises LabError if it is not about the wanted nodes."""
+    answers = {}
+    for line in text.splitlines():
+        path, _, said = line.partition(" ")
+        answers[path] = ANSWERS.get(said.rpartition(": ")[2], said)
+    if sorted(answers) != sorted(wanted):
+        raise LabError(f"probing {wanted} answered:\n{text}")
+    return answers
 
 
 class Container:
@@ -55,13 +66,7 @@ class Container:
         """Open each node from inside: "open", "denied", "absent", or what else was said."""
         wanted = list(nodes)
         text = self.call("exec", self.bundle.id, "/bin/sh", "-c", PROBE, "probe", *wanted)
-        answers = {}
-        for line in text.splitlines():
-            path, _, said = line.partition(" ")
-            answers[path] = ANSWERS.get(said.rpartition(": ")[2], said)
-        if sorted(answers) != sorted(wanted):
-            raise LabError(f"probing {wanted} in {self.bundle.id} answered:\n{text}")
-        return answers
+        return read_answers(text, wanted)
 
     def property(self, name: str) -> list[str]:
         """Return a property of the container's scope, one string for each value systemctl prints."""

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from tests.lab.bundle import ROOT_FILESYSTEM, make_root_filesystem
-from tests.lab.container import ANSWERS, PROBE
+from tests.lab.container import PROBE, read_answers
 from tests.lab.installation import COMMAND
-from tests.lab.machine import CHECKOUT, SOURCE, LabError, Machine
+from tests.lab.machine import CHECKOUT, SOURCE, Machine
 
 PODMAN = "/usr/bin/podman"
 HOOKS = "/etc/containers/oci/hooks.d"
@@ -81,13 +81,7 @@ class Podman:
         """Open each node from inside, as Container.probe does."""
         wanted = list(nodes)
         text = self.machine.run([PODMAN, "exec", name, "/bin/sh", "-c", PROBE, "probe", *wanted]).stdout
-        answers = {}
-        for line in text.splitlines():
-            path, _, said = line.partition(" ")
-            answers[path] = ANSWERS.get(said.rpartition(": ")[2], said)
-        if sorted(answers) != sorted(wanted):
-            raise LabError(f"probing {wanted} in {name} answered:\n{text}")
-        return answers
+        return read_answers(text, wanted)
 
     def unit(self, name: str) -> str:
         """Return the container's scope."""

@@ -64,4 +64,4 @@ def _containers(root: str, names: list[str]) -> list[Finding]:
         return []
     shown = ", ".join(stuck[:5]) + (f" and {len(stuck) - 5} more" if len(stuck) > 5 else "")
     hint = "they will not start again: create them anew, or keep the runtime"
-    return [warning("still-referred", "", f"{len(stuck)} containers of Docker remember the runtime: {shown}", hint)]
+    return [warning("still-referred", "", f"containers of Docker remember the runtime: {shown}", hint)]

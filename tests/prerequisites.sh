@@ -18,6 +18,7 @@ lab_parts="/lib/systemd/systemd:systemd
 /bin/busybox:busybox-static
 /usr/bin/podman:podman
 /usr/bin/containerd:containerd
+/usr/sbin/dockerd:docker.io
 /usr/bin/shellcheck:shellcheck
 /usr/bin/nsenter:util-linux
 /usr/bin/make:make

@@ -21,7 +21,8 @@ from tests.lab.engines import (
     put_runtime,
 )
 from tests.lab.images import make_archive
-from tests.lab.machine import Machine
+from tests.lab.installation import COMMAND
+from tests.lab.machine import CHECKOUT, Machine
 
 FILES = {
     "/etc/containers/containers.conf": f"""[containers]
@@ -29,6 +30,7 @@ pids_limit = 0
 [engine]
 cgroup_manager = "systemd"
 events_logger = "file"
+hooks_dir = ["/etc/containers/oci/hooks.d"]
 runtime = "runc-lab"
 [engine.runtimes]
 runc-lab = ["{RUNC_LAB}"]
@@ -50,6 +52,7 @@ def podman(installed: Machine) -> Iterator[Machine]:
     put_runtime(installed)
     for path, text in FILES.items():
         installed.write(path, text)
+    os.makedirs(installed.path("/etc/containers/oci/hooks.d"), exist_ok=True)
     installed.run(["podman", "load", "--input", make_archive(installed)])
     yield installed
     installed.run(["podman", "rm", "--force", "--all", "--time", "0"], check=False)
@@ -94,3 +97,16 @@ def test_uninstall_gives_the_plain_runtime_back(podman: Machine) -> None:
     assert hook_json(podman, "uninstall", "podman")["checked"]
     assert not os.path.exists(podman.path(DROP_IN))
     assert run(podman) == (OPEN, DENIED)
+
+
+def test_the_ready_made_hook_does_without_another_runtime(podman: Machine) -> None:
+    """At precreate the spec is edited before any runtime reads it. The folder is read because hooks_dir names it."""
+    assert run(podman) == (OPEN, DENIED)
+    with open(f"{CHECKOUT}/hooks.d/gpu-oci-hook-podman.json", encoding="utf-8") as file:
+        hook = file.read().replace("/usr/local/bin/gpu-oci-hook", COMMAND)
+    path = "/etc/containers/oci/hooks.d/gpu-oci-hook-podman.json"
+    podman.write(path, hook)
+    try:
+        assert run(podman) == (OPEN, OPEN)
+    finally:
+        os.unlink(podman.path(path))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gpu_oci_hook.core.findings import Finding, note
-from gpu_oci_hook.engines import containerd_layouts, programs
+from gpu_oci_hook.core.findings import note
+from gpu_oci_hook.engines import containerd_layouts, containerd_template, programs
 from gpu_oci_hook.engines.change import Change
 from gpu_oci_hook.engines.containerd_config import (
     CRI,
@@ -25,13 +25,10 @@ from gpu_oci_hook.engines.engine import Engine, NotAskedError, refuse_taken_name
 from gpu_oci_hook.engines.errors import EngineError
 from gpu_oci_hook.engines.real_runtime import check_program, refuse_nvidia_default
 from gpu_oci_hook.engines.request import Plan, Request, is_wrapper
-from gpu_oci_hook.engines.toml_edit import MARK, add_table, remove_table, set_value, without_empty
-from gpu_oci_hook.engines.toml_text import decode, get, parse, put, tables
+from gpu_oci_hook.engines.toml_edit import add_table, remove_table, set_value, without_empty
+from gpu_oci_hook.engines.toml_text import decode, get, parse, put
 
 DROP_IN = "/etc/containerd/conf.d/gpu-oci-hook.toml"
-# k3s' own part, since v1.24.17, v1.25.13, v1.26.8, v1.27.5 and v1.28.1 (k3s-io/docs#213); RKE2 likewise.
-TEMPLATE_START = b'{{ template "base" . }}\n'
-COMMENT = "uninstall with: gpu-oci-hook uninstall containerd"
 
 
 class Containerd(Engine):
@@ -54,8 +51,7 @@ class Containerd(Engine):
         self._refuse_disabled()
         entry = self._entry(plan, file)
         if self.layout.kind == containerd_layouts.TEMPLATE:
-            plan.changes.append(self._template(path, entry, version))
-            plan.findings += _template_notes(self.layout.name, plan.changes[0])
+            containerd_template.add(plan, self.request, self.layout, version, entry)
             return plan
         text = file.text if file else ""
         plan.changes.append(self._change(path, file, self._registered_text(path, text, version, entry)))
@@ -65,11 +61,7 @@ class Containerd(Engine):
     def plan_removal(self) -> Plan:
         plan = Plan()
         if self.layout.kind == containerd_layouts.TEMPLATE:
-            content = self.request.read(self.layout.file)
-            if content and MARK.encode() in content:
-                after = _without_block(content)
-                plan.changes.append(Change(self.layout.file, content, after))
-            return plan
+            return Plan(containerd_template.remove(self.request, self.layout))
         for file in self._files():
             text = file.text
             for name, runtime in runtimes_of(file).items():
@@ -94,18 +86,10 @@ class Containerd(Engine):
 
     def registered(self) -> dict[str, bool]:
         if self.layout.kind == containerd_layouts.TEMPLATE:
-            text = (self.request.read(self.layout.file) or b"").decode("utf-8", "replace")
-            names = re.findall(
-                r'runtimes\.("?)([^".\]]+)\1\.options\]\s*\n\s*BinaryName = "[^"]*/gpu-oci-runtime"', text
-            )
-            return {name: f'default_runtime_name = "{name}"' in text for _, name in names}
-        found: dict[str, bool] = {}
-        for file in self._files():
-            default = self._default_name()
-            found.update(
-                {name: name == default for name, value in runtimes_of(file).items() if is_wrapper(program_of(value))}
-            )
-        return found
+            return containerd_template.registered(self.request, self.layout)
+        default = self._default_name()
+        runtimes = [item for file in self._files() for item in runtimes_of(file).items()]
+        return {name: name == default for name, value in runtimes if is_wrapper(program_of(value))}
 
     def effective(self) -> Any:
         if not self.layout.asks:
@@ -181,12 +165,12 @@ class Containerd(Engine):
             return self.layout.file, own, version
         main = read_config(self.request.root, self.layout.file)
         engine = self._engine_version()
-        version_2 = (main is not None and main.version == 3) or engine >= (2, 0)
-        if version_2 and self.layout.asks and covers(main, self._default_imports(), DROP_IN):
+        newer = (main is not None and main.version == 3) or engine >= (2, 0)
+        if newer and self.layout.asks and covers(main, self._default_imports(), DROP_IN):
             return DROP_IN, read_config(self.request.root, DROP_IN), (main.version if main and main.values else 3)
         if main is None or not main.values:
-            return self.layout.file, main, 3 if version_2 else 2
-        if not version_2:
+            return self.layout.file, main, 3 if newer else 2
+        if not newer:
             main = _owner(self._files())
         return main.path, main, main.version
 
@@ -198,7 +182,8 @@ class Containerd(Engine):
         return runtimes
 
     def _default_name(self) -> str:
-        names = [default_of(file) for file in self._effective_file()]
+        own = [] if self.layout.kind == containerd_layouts.TEMPLATE else self._files()
+        names = [default_of(file) for file in [*self._effective_file(), *own]]
         return next((name for name in reversed(names) if name), "runc")
 
     def _entry(self, plan: Plan, file: ConfigFile | None) -> dict[str, Any]:
@@ -238,32 +223,13 @@ class Containerd(Engine):
             for default, values in self._default_runtimes().items():
                 text = add_table(path, text, (*runtimes, default), values, "containerd's own, which a list replaces")
         if old != entry:
-            text = add_table(path, text, (*runtimes, name), entry, COMMENT)
+            text = add_table(path, text, (*runtimes, name), entry, containerd_template.COMMENT)
         if self.request.set_default:
             text = set_value(path, text, (*runtimes[:-1], "default_runtime_name"), name)
         return text
 
     def _change(self, path: str, file: ConfigFile | None, text: str) -> Change:
         return Change(path, file.text.encode() if file else None, text.encode())
-
-    def _template(self, path: str, entry: dict[str, Any], version: int) -> Change:
-        """k3s and RKE2 fill in a template; its own part comes from the one named base, and ours stands below."""
-        before = self.request.read(path)
-        content = before if before is not None else TEMPLATE_START
-        containerd = ("plugins", CRI[version], "containerd")
-        if self.request.set_default:
-            raise EngineError(
-                f"{self.layout.name} writes the default runtime itself, and a second table of it would stop containerd",
-                f"use its own option, default-runtime: {self.request.runtime_name}, in its config.yaml",
-            )
-        lines = [
-            f"{MARK} {COMMENT}",
-            *tables((*containerd, "runtimes", self.request.runtime_name), entry),
-            f"{MARK} end",
-        ]
-        kept = _without_block(content)
-        block = "\n".join(lines).encode() + b"\n"
-        return Change(path, before, kept + (b"" if kept.endswith(b"\n\n") else b"\n") + block)
 
     def _refuse_disabled(self) -> None:
         for file in self._effective_file():
@@ -278,14 +244,6 @@ class Containerd(Engine):
         if not self.request.set_default:
             message = f"pods use it through a RuntimeClass with handler: {self.request.runtime_name}"
             plan.findings.append(note("runtime-class", "", message, "or make it the default with --set-default"))
-
-
-def _template_notes(name: str, change: Change) -> list[Finding]:
-    if change.before is not None:
-        return []
-    message = f"{name} fills in this template; releases before September 2023 do not know base and would not start"
-    hint = f"with an older {name}, copy its config.toml to config.toml.tmpl first"
-    return [note("template-base", change.file, message, hint)]
 
 
 def _owner(files: list[ConfigFile]) -> ConfigFile:
@@ -307,13 +265,3 @@ def _cri(effective: Any) -> dict[str, Any]:
 def _is_bare(values: dict[str, Any]) -> bool:
     """Nothing but a version is left (tables without members do not count)."""
     return set(without_empty(values)) <= {"version"}
-
-
-def _without_block(content: bytes) -> bytes:
-    start = content.find(MARK.encode())
-    end_mark = f"{MARK} end\n".encode()
-    end = content.find(end_mark, start)
-    if start < 0 or end < 0:
-        return content
-    head = content[:start]
-    return (head[:-1] if head.endswith(b"\n\n") else head) + content[end + len(end_mark) :]

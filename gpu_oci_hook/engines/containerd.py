@@ -216,6 +216,8 @@ class Containerd(Engine):
             text = set_value(path, text, ("version",), version)
         name = self.request.runtime_name
         runtimes = ("plugins", CRI[version], "containerd", "runtimes")
+        if self.request.set_default:
+            text = set_value(path, text, (*runtimes[:-1], "default_runtime_name"), name)
         old = get(parse(path, text), (*runtimes, name))
         if old is not None and old != entry:
             text = remove_table(path, text, (*runtimes, name))
@@ -224,8 +226,6 @@ class Containerd(Engine):
                 text = add_table(path, text, (*runtimes, default), values, "containerd's own, which a list replaces")
         if old != entry:
             text = add_table(path, text, (*runtimes, name), entry, containerd_template.COMMENT)
-        if self.request.set_default:
-            text = set_value(path, text, (*runtimes[:-1], "default_runtime_name"), name)
         return text
 
     def _change(self, path: str, file: ConfigFile | None, text: str) -> Change:

@@ -15,13 +15,13 @@ def put_table(request: Request, path: str, keys: Keys, values: Mapping[str, Any]
     """The change that makes a table's values these; and sets the key that names the default, if that was asked for."""
     content = request.read(path)
     text = decode(path, content or b"")
+    if request.set_default:
+        text = set_value(path, text, default, request.runtime_name)
     old = get(parse(path, text), keys)
     if old != values:
         if old is not None:
             text = remove_table(path, text, keys)
         text = add_table(path, text, keys, values, f"uninstall with: gpu-oci-hook uninstall {engine}")
-    if request.set_default:
-        text = set_value(path, text, default, request.runtime_name)
     return Change(path, content, text.encode())
 
 

@@ -47,8 +47,8 @@ def set_value(path: str, text: str, keys: Keys, value: Any) -> str:
     ways = (
         lambda: _replace_line(text, keys, value),
         lambda: _insert_line(text, keys, value),
+        lambda: _append(text, tables(keys[:-1], {keys[-1]: value})) if value is not None else None,
         lambda: _with_tomlkit(text, keys, value),
-        lambda: _append(text, tables(keys[:-1], {keys[-1]: value})),
     )
     return _first_right(path, wanted, ways, f"set {'.'.join(map(key_text, keys))}")
 

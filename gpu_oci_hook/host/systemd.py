@@ -28,7 +28,7 @@ MANAGER_PATH = "/org/freedesktop/systemd1"
 UNIT_PATH = f"{MANAGER_PATH}/unit/"
 NO_SUCH_UNIT = f"{SERVICE}.NoSuchUnit"
 TIMEOUT = 5.0  # seconds; a daemon-reload keeps systemd busy for up to 0.9 s with 200 scopes
-MANAGER_SIGNALS = ("Reloading", "UnitNew", "UnitRemoved")
+MANAGER_SIGNALS = ("Reloading", "JobRemoved", "UnitNew", "UnitRemoved")
 
 
 class UnitDevices(NamedTuple):
@@ -51,13 +51,14 @@ class Manager:
     bus.RefusedError (an error of systemd's; ``name`` NO_SUCH_UNIT when the unit has gone).
     """
 
-    def __init__(self, root: str = "/", timeout: float = TIMEOUT) -> None:
+    def __init__(self, root: str = "/", timeout: float = TIMEOUT, for_signals: bool = False) -> None:
         """Connect. ``timeout`` in seconds is for this and for each call.
 
+        ``for_signals``: by the system bus if there is one, which passes on only what is subscribed to.
         Raises bus.NoBusError where neither a system bus nor systemd listens, BusTimeoutError, BusGoneError.
         """
         self.timeout = timeout
-        self.bus, self.has_bus = _connect(root, timeout)
+        self.bus, self.has_bus = _connect(root, timeout, SOCKETS[::-1] if for_signals else SOCKETS)
 
     def __enter__(self) -> Manager:
         return self
@@ -109,6 +110,11 @@ class Manager:
             _unit_devices(unit, policy, allow, programs.get(unit, []))
             for unit, policy, allow in zip(units, policies, lists)
         ]
+
+    def lists_of(self, units: Sequence[str]) -> list[tuple[tuple[str, str], ...]]:
+        """DeviceAllow alone of many units in one go; empty for one that cannot be asked."""
+        answers = self._get_all(units, "DeviceAllow")
+        return [() if isinstance(answer, Exception) else _pairs(answer) for answer in answers]
 
     def _get_all(self, units: Sequence[str], name: str) -> list[Any]:
         """One property of many units; a bus.RefusedError in the place of one that has no such property."""
@@ -205,12 +211,12 @@ def device_allow(entries: Sequence[tuple[str, str]]) -> Properties:
     return [("DeviceAllow", ("a(ss)", list(entries)))]
 
 
-def _connect(root: str, timeout: float) -> tuple[Bus, bool]:
+def _connect(root: str, timeout: float, sockets: Sequence[tuple[str, bool]]) -> tuple[Bus, bool]:
     from gpu_oci_hook.host import bus
 
     deadline = time.monotonic() + timeout
     problems: list[bus.BusError] = []
-    for path, hello in SOCKETS:
+    for path, hello in sockets:
         try:
             socket = os.path.join(root, path.lstrip("/"))
             return bus.Bus(socket, hello, max(0.001, deadline - time.monotonic())), hello

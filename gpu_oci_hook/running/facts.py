@@ -122,6 +122,11 @@ def _facts(
 
 
 def _opens(number: Number, unit: UnitDevices, host: Host, systemd: Version) -> bool:
+    """Whether a unit's list opens a device. Containers of one kind have the same list, so answers are remembered."""
     if unit.bpf_programs:
         return True
-    return {"r", "w"} <= set(deviceallow.opens(number, unit.policy, unit.allow, systemd, host.lists))
+    key = (number, unit.policy, unit.allow)
+    if key not in host.opened:
+        access = deviceallow.opens(number, unit.policy, unit.allow, systemd, host.lists)
+        host.opened[key] = {"r", "w"} <= set(access)
+    return host.opened[key]

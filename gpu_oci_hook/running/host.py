@@ -44,6 +44,7 @@ class Host:
         self.filesystems = HostFilesystems(self.root, [below(each, "/dev") for each in settings.driver_roots])
         self.names: dict[Number, str] = {node.number: node.path for node in self.inventory.nodes()}
         self.lists = deviceallow.Host(self.inventory.drivers(), self._stat)
+        self.opened: dict[tuple[Number, str, tuple[tuple[str, str], ...]], bool] = {}
         self._numbers: dict[str, Number | None] = {}
 
     def name(self, number: Number) -> str:

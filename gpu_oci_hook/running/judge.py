@@ -50,7 +50,7 @@ def judge(facts: Facts, host: Host, systemd: Version | None) -> Verdict:
         return _judge_open(facts)
     extra = tuple(number for number in _not_given(facts, host) if facts.live[number])
     if extra:
-        return _wider(extra, host, "now")
+        return _wider(extra, facts, host, "now")
     return _judge_future(facts, host, systemd)
 
 
@@ -121,7 +121,7 @@ def _judge_future(facts: Facts, host: Host, systemd: Version | None) -> Verdict:
     if version == 1 and not facts.evidence.problem:
         extra = tuple(number for number in _not_given(facts, host) if facts.unit[number])
         if extra:
-            return _wider(extra, host, when(systemd))
+            return _wider(extra, facts, host, when(systemd))
     if facts.unit_devices.bpf_programs:
         return Verdict(OK, "It survives: systemd attaches the runtime's own program (BPFProgram).")
     return Verdict(OK, "It works, and its unit's list has all of its devices.")
@@ -145,14 +145,9 @@ def _not_given(facts: Facts, host: Host) -> list[Number]:
     return [number for number in host.names if number not in facts.evidence.devices and host.is_gpu(number)]
 
 
-def _wider(extra: tuple[Number, ...], host: Host, time: str) -> Verdict:
-    return Verdict(
-        WIDER,
-        f"It can open GPUs that it was not given {time}: {_names(extra, host, verb=False)}.",
-        "gpu-oci-hook repair --narrow, or recreate it with a newer runtime.",
-        "",
-        extra,
-    )
+def _wider(extra: tuple[Number, ...], facts: Facts, host: Host, time: str) -> Verdict:
+    text = f"It can open GPUs that it was not given {time}: {_names(extra, host, verb=False)}."
+    return Verdict(WIDER, text, _narrow(facts), "", extra)
 
 
 def _fault(facts: Facts, numbers: tuple[Number, ...]) -> str:

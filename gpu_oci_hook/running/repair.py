@@ -140,13 +140,16 @@ def _write_lists(changes: list[Change]) -> None:
     Only devices.allow is written: a denial first would be felt by every process (runc#2474).
     A parent that does not allow makes it fail with EPERM; the check afterwards says so.
     """
-    for change in changes:
-        for place in sorted(change.facts.container.cgroups, key=lambda each: each.path.count("/")):
-            if place.version != 1:
-                continue
-            answer = access_check.check(place.directory, change.facts.given)
-            for number in (number for number, allowed in answer.allowed.items() if not allowed):
-                _allow(place.directory, number)
+    places = [
+        (place.directory, tuple(change.facts.given))
+        for change in changes
+        for place in sorted(change.facts.container.cgroups, key=lambda each: each.path.count("/"))
+        if place.version == 1
+    ]
+    answers = access_check.check_all([access_check.Question(*place) for place in places])
+    for (directory, _), answer in zip(places, answers):
+        for number in (number for number, allowed in answer.allowed.items() if not allowed):
+            _allow(directory, number)
 
 
 def _allow(directory: str, number: Number) -> None:

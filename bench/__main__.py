@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-from bench import calls, creates, table
+from bench import calls, creates, hooks, table
 from bench.place import installed_machine
 
 
@@ -20,7 +20,7 @@ def main() -> int:
     rounds = 8 if options.quick else 60
     found = []
     with installed_machine(options.cgroup) as machine:
-        for scene in (calls, creates):
+        for scene in (calls, creates, hooks):
             for comparison in scene.compare(machine, rounds):
                 found.append(comparison)
                 print(f"  {comparison.name}: {comparison.ratio:.2f}", file=sys.stderr, flush=True)

@@ -44,6 +44,11 @@ class Completion:
         self.unsendable: list[tuple[Number, str]] = []
         self.harmful: list[Number] = []
 
+    @property
+    def lacking(self) -> set[Number]:
+        """All that the list has not, whether it can be sent or not."""
+        return {*self.missing, *(number for number, _ in self.unsendable)}
+
 
 class Unit:
     """A unit's policy and list, as this systemd on this host reads them."""

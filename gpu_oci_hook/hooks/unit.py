@@ -91,9 +91,12 @@ class _Completer:
         if wanted.deny_list:
             self._leave("its rules deny some devices and allow all others, which systemd's list cannot say")
             return
-        works = self._works([*wanted.rules, *wanted.candidates]) | wanted.live
-        wanted.take_candidates(works)
         files = {node.number: node.file for node in self.subject.inventory.nodes()}
+        if not wanted.gpus & complete(before, wanted.rules, (), files).lacking:
+            return  # other devices have their own guardians; for their sake alone no unit is touched
+        wanted.take_candidates(self.subject)
+        works = self._works([*wanted.rules, *wanted.candidates]) | wanted.live
+        wanted.keep_working(works)
         completion = complete(before, wanted.rules, works, files)
         if self._may_send(completion, wanted):
             manager.timeout = self._left()
@@ -135,7 +138,7 @@ class _Completer:
             if number in wanted.gpus:
                 self._error(f"{spell_rule(number)} is not protected: {reason}")
         if not wanted.gpus & completion.missing.keys():
-            return False  # other devices have their own guardians; for their sake alone no unit is touched
+            return False
         if completion.harmful:
             names = ", ".join(spell_rule(number) for number in completion.harmful)
             self._leave(f"any change of it would take {names} away from the container now")

@@ -42,21 +42,23 @@ class Wanted:
             if number not in stale and not subject.inventory.family_of(number):
                 self._add(number, access)
                 self.live.add(number)
-        self.candidates = self._mounted(subject, stale) if subject.started else set()
+        self.candidates: set[Number] = set()
+        self._stale = stale
 
-    def take_candidates(self, works: set[Number]) -> None:
-        """Count the candidates among devices that work as the container's own."""
+    def take_candidates(self, subject: Subject) -> None:
+        """Once the container has started: devices of other kinds that were mounted. The families' are in the plan."""
+        if subject.started:
+            numbers = {mount.number for mount in mounted_nodes(subject)} - self._stale - self.rules.keys()
+            self.candidates = {number for number in numbers if not subject.inventory.family_of(number)}
+
+    def keep_working(self, works: set[Number]) -> None:
+        """Count those candidates that can be opened as the container's own."""
         for number in self.candidates & works:
             self._add(number, "rw")
 
     def _add(self, number: Number, access: str) -> None:
         joined = set(self.rules.get(number, "")) | set(access)
         self.rules[number] = "".join(sorted(joined, key="rwm".index))
-
-    def _mounted(self, subject: Subject, stale: set[Number]) -> set[Number]:
-        """Devices of other kinds that were mounted; the families' are in the plan already."""
-        numbers = {mount.number for mount in mounted_nodes(subject)} - stale - self.rules.keys()
-        return {number for number in numbers if not subject.inventory.family_of(number)}
 
 
 def _stale_numbers(subject: Subject) -> set[Number]:

@@ -15,7 +15,13 @@ from importlib.machinery import SourceFileLoader
 from types import CodeType, ModuleType
 
 ENTRY = "gpu_oci_hook.runtime"
-LATER = ("gpu_oci_hook.core.request.stack", "gpu_oci_hook.host.cdi", "gpu_oci_hook.host.log")  # imported if need be
+# Imported only if they are needed: for requests by environment, mounts and CDI, and for a line in the log.
+LATER = (
+    "gpu_oci_hook.core.request.stack",
+    "gpu_oci_hook.core.request.granted",
+    "gpu_oci_hook.host.cdi",
+    "gpu_oci_hook.host.log",
+)
 LOADER = f"{os.path.dirname(os.path.abspath(__file__))}/load_modules.py"
 
 

@@ -20,6 +20,7 @@ lab_parts="/lib/systemd/systemd:systemd
 /usr/bin/containerd:containerd
 /usr/sbin/dockerd:docker.io
 /usr/bin/shellcheck:shellcheck
+/usr/bin/valgrind:valgrind
 /usr/bin/nsenter:util-linux
 /usr/bin/make:make
 /usr/bin/python3:python3

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 def matches(pattern: str, path: str) -> bool:
     """Whether path fits pattern as a whole."""
-    parts, wanted = path.split("/"), pattern.split("/")
+    start = pattern.partition("*")[0].partition("?")[0].partition("[")[0]
+    if not path.startswith(start):
+        return False  # most paths end here, at a fraction of the cost
+    parts, wanted = path[len(start) :].split("/"), pattern[len(start) :].split("/")
     return len(parts) == len(wanted) and all(map(_part_matches, wanted, parts))
 
 

@@ -57,8 +57,9 @@ demo:  ## as root: a GPU lost by plain runc on the left, kept on the right
 	@$(MAKE) --no-print-directory venv
 	@'$(tools)/python' demo/run.py
 
-bench: venv  ## as root: what we cost, side by side with bare runc (QUICK=yes: under a minute)
-	'$(tools)/python' -m bench $(if $(QUICK),--quick)
+bench: venv  ## as root: what we cost beside bare runc, into docs/ (QUICK=yes: under a minute, into bench/out)
+	'$(tools)/python' -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	'$(tools)/python' -m bench $(if $(QUICK),--quick,--out docs)
 
 install:  ## install below PREFIX=/usr/local (BUNDLE=no: with the distribution's own Python libraries)
 	PYTHON='$(PYTHON)' BUNDLE='$(BUNDLE)' sh packaging/stage.sh '$(DESTDIR)$(lib)'

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from bench import instructions, mig_host
 from bench.comparison import Comparison
-from bench.place import PROGRAMS, measure, original_of
+from bench.place import LIBRARY, PROGRAMS, PYTHON, RUN_DIR, measure, original_of
+from tests.lab import installation
 from tests.lab.bundle import Bundle, make_bundle
-from tests.lab.machine import Machine
+from tests.lab.machine import LabError, Machine
 
 
 def rule_of(number: tuple[int, int]) -> dict[str, Any]:
@@ -32,6 +34,41 @@ def compare(machine: Machine, rounds: int) -> list[Comparison]:
         _compare(machine, rounds // 2, "whole life, no GPU", 1.10, plain, _life),
         _compare(machine, rounds // 2, "whole life, GPUs in the spec", None, with_gpus, _life),
     ]
+
+
+def compare_environment(machine: Machine, rounds: int) -> list[Comparison]:
+    """A request by environment alone, for all of eight GPUs with 56 MIG instances: 123 rules.
+
+    Beside runc with the spec as it was, and with the rules in it: to tell systemd of them is runc's own work.
+    """
+    mig_host.make(machine)
+    machine.write(installation.SETTINGS, mig_host.SETTINGS)
+    try:
+        bundle = make_bundle(machine, "environment", rules=DEFAULT_RULES, env=["NVIDIA_VISIBLE_DEVICES=all"])
+        original = original_of(machine, bundle.config)
+        given = _granted(machine, bundle)
+        sides = {side: {"before": [original], **_create(program, bundle)} for side, program in PROGRAMS.items()}
+        sides["given"] = {"before": [["/bin/cp", given, bundle.config]], **_create(PROGRAMS["bare"], bundle)}
+        found = measure(machine, rounds, sides)
+    finally:
+        machine.run(["rm", "-rf", "/etc/gpu-oci-hook", mig_host.FOLDER])
+    name = "create, environment, 8 GPUs and 56 MIG"
+    beside_given = {"bare": found["given"], "ours": found["ours"]}
+    return [
+        Comparison.of(name, 1.40, found),
+        Comparison.of("  the same, beside runc given the rules", None, beside_given),
+    ]
+
+
+def _granted(machine: Machine, bundle: Bundle) -> str:
+    """Prepare a bundle, and keep what its config.json has become. Raises LabError if no rules were added."""
+    command = instructions.preparation(PYTHON, LIBRARY, RUN_DIR, installation.SETTINGS, bundle.path)
+    machine.run(command)
+    rules = bundle.spec()["linux"]["resources"]["devices"]
+    if len(rules) < 100:
+        raise LabError(f"the request was not granted: {rules}")
+    machine.write(f"{bundle.config}.given", bundle.text())
+    return f"{bundle.config}.given"
 
 
 def _compare(machine: Machine, rounds: int, name: str, target: float | None, bundle: Bundle, steps: Any) -> Comparison:

@@ -16,6 +16,8 @@ from tests.lab.machine import SOURCE, Machine
 
 WRAPPER = installation.WRAPPER
 PYTHON = "/usr/bin/python3"
+LIBRARY = f"{installation.PREFIX}/lib/gpu-oci-hook"
+RUN_DIR = "/run/gpu-oci-hook"
 PROGRAMS = {"bare": RUNC, "ours": WRAPPER}
 
 

@@ -14,12 +14,12 @@ from bench.place import installed_machine
 from bench.report import Results
 from tests.lab.machine import Machine
 
-ROUNDS = 80
+ROUNDS = 40
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rounds: under a minute, for a first look")
+    parser.add_argument("--quick", action="store_true", help="a few rounds: under a minute, for a first look")
     parser.add_argument("--cgroup", choices=("v1", "v2"), default="v2")
     parser.add_argument("--out", default="bench/out", metavar="DIR", help="where performance.md and the plots go")
     options = parser.parse_args()
@@ -41,12 +41,12 @@ def main() -> int:
 
 def measure(machine: Machine, quick: bool) -> Results:
     """All scenes in turn, each said on standard error when it is done."""
-    rounds = ROUNDS // 10 if quick else ROUNDS
+    rounds = ROUNDS // 5 if quick else ROUNDS
     results = Results(machine)
     for scene in (calls.compare, creates.compare, creates.compare_environment, hooks.compare):
         results.comparisons += map(_said, scene(machine, rounds))
-    results.comparisons.append(_said(many.compare(machine, 20 if quick else 200, 1 if quick else 3)))
-    results.growth = [] if quick else growth.grow(machine, 5)
+    results.comparisons.append(_said(many.compare(machine, 20 if quick else 200, 1 if quick else 2)))
+    results.growth = [] if quick else growth.grow(machine, 3)
     results.memory = memory.peaks(machine)
     return results
 

@@ -60,4 +60,5 @@ def _run(command: list[str]) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
+    os.setpriority(os.PRIO_PROCESS, 0, -15)  # before whatever else the machine does, on both sides alike
     json.dump(measure(json.load(sys.stdin)), sys.stdout)

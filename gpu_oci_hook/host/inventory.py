@@ -30,7 +30,6 @@ class Inventory:
         self.families = tuple(families)
         self._drivers: list[Driver] | None = None
         self._nodes: list[Node] | None = None
-        self._at: dict[str, Node | None] = {}
         self._nvml: list[NvmlGpu] | None = None
         self._links: dict[Number, Link] = {}
 
@@ -73,11 +72,6 @@ class Inventory:
 
     def node(self, path: str) -> Node | None:
         """The device that a path such as ``/dev/nvidia0`` names, under the first driver root that has it."""
-        if path not in self._at:
-            self._at[path] = self._look(path)
-        return self._at[path]
-
-    def _look(self, path: str) -> Node | None:
         for driver_root in self.driver_roots:
             file = below(driver_root, path)
             number = self._number(file)

@@ -61,3 +61,8 @@ def device_cgroup(machine: Machine, process: int) -> str:
     files = [line.split(":", 2) for line in machine.run(["cat", f"/proc/{process}/cgroup"]).stdout.splitlines()]
     wanted, base = ("devices", "/sys/fs/cgroup/devices") if machine.version == "v1" else ("", "/sys/fs/cgroup")
     return base + next(path for _, controllers, path in files if wanted in controllers.split(","))
+
+
+def applies_late(machine: Machine) -> bool:
+    """Whether this systemd applies device lists some time after a reload (256 and 257)."""
+    return machine.run(["systemctl", "--version"]).stdout.split()[1] in ("256", "257")

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 
 from tests.lab.bundle import make_bundle
 from tests.lab.container import CRUN, RUNC, Container
-from tests.lab.machine import SOURCE, Machine
+from tests.lab.installation import PREFIX
+from tests.lab.machine import Machine
 from tests.lab.runtimes import cannot_run
 
 PROGRAM = f"""
 import json, os, sys
-sys.path[:0] = [{SOURCE!r}, *{[path for path in sys.path if path.endswith("site-packages")]!r}]
+sys.path.insert(0, "{PREFIX}/lib/gpu-oci-hook")
 from gpu_oci_hook.host import access_check, cgroup, systemd
 pid, numbers = json.loads(sys.argv[1])
 where = cgroup.hierarchies()
@@ -34,19 +34,19 @@ NUMBERS = [("c", 195, 0), ("c", 195, 1), ("c", 195, 255), ("c", 1, 3), ("c", 1, 
 
 
 @pytest.mark.parametrize("runtime", [RUNC, CRUN], ids=["runc", "crun"])
-def test_answers_agree_with_an_open_from_inside(lab: Machine, runtime: str) -> None:
-    reason = cannot_run(lab, runtime)
+def test_answers_agree_with_an_open_from_inside(installed: Machine, runtime: str) -> None:
+    reason = cannot_run(installed, runtime)
     if reason:
         pytest.skip(reason)
     nodes = ["/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl"]
-    container = Container(make_bundle(lab, "asked", nodes, ["/dev/nvidia0", "/dev/nvidiactl"]), runtime).start()
+    container = Container(make_bundle(installed, "asked", nodes, ["/dev/nvidia0", "/dev/nvidiactl"]), runtime).start()
     pid = json.loads(container.call("state", container.bundle.id))["pid"]
-    done = lab.run(["python3", "-c", PROGRAM, json.dumps([pid, NUMBERS])])
+    done = installed.run(["python3", "-c", PROGRAM, json.dumps([pid, NUMBERS])])
     said = json.loads(done.stdout)
     assert container.probe(nodes) == dict(zip(nodes, ("open", "denied", "open")))
     assert said["answers"] == [True, False, True, True, False, False]
     assert said["gone"]
-    assert said["version"] == int(lab.version[1])
+    assert said["version"] == int(installed.version[1])
     assert said["unit"] == said["by_systemd"] == container.bundle.unit
     assert said["path"] == said["control_group"]
     assert {f"{path} {permissions}" for path, permissions in said["allow"]} == container.device_allow()

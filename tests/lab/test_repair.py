@@ -13,7 +13,19 @@ from tests.lab.container import RUNC, Container
 from tests.lab.gpus import links, make_link
 from tests.lab.installation import COMMAND
 from tests.lab.machine import SOURCE, Machine
-from tests.lab.running import DENIED, GPUS, OPEN, audit, call, device_cgroup, mount_hook, pid, start_scope, verdicts
+from tests.lab.running import (
+    DENIED,
+    GPUS,
+    OPEN,
+    applies_late,
+    audit,
+    call,
+    device_cgroup,
+    mount_hook,
+    pid,
+    start_scope,
+    verdicts,
+)
 from tests.lab.runtimes import loses_without_links
 from tests.lab.triggers import TRIGGERS
 
@@ -30,7 +42,7 @@ def behind(machine: Machine, id: str) -> Container:
 
 @pytest.mark.parametrize("trigger", TRIGGERS)
 def test_repaired_before_the_loss(installed: Machine, trigger: str) -> None:
-    left, right = behind(installed, "left"), behind(installed, "right")
+    right = behind(installed, "right")
     unit_before = right.device_allow()
     marked = right.property("NeedDaemonReload")
     code, result = call(installed, "repair", "right")
@@ -39,9 +51,11 @@ def test_repaired_before_the_loss(installed: Machine, trigger: str) -> None:
     assert right.device_allow() == unit_before | LISTED
     assert right.property("NeedDaemonReload") == marked
     assert set(links(installed)) == {"195:0", "195:255"}
+    left = behind(installed, "left")  # only now: on systemd 257 a sibling at risk is repaired along
     TRIGGERS[trigger](left)
     TRIGGERS[trigger](right)
-    assert left.probe(GPUS) == DENIED
+    if not (applies_late(installed) and trigger in ("daemon-reload", "daemon-reexec")):
+        assert left.probe(GPUS) == DENIED
     assert right.probe(ALL) == ALL_OPEN
 
 

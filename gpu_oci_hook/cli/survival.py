@@ -9,6 +9,7 @@ from gpu_oci_hook.core.deviceallow import NUMBERS_FROM_TEXT
 from gpu_oci_hook.core.devices import spell
 from gpu_oci_hook.core.forecast import DENY_LIST, WIDENED, Forecast, Situation, forecast
 from gpu_oci_hook.core.links import BLOCKED, RIGHT, WRONG
+from gpu_oci_hook.core.procfs import is_registered
 from gpu_oci_hook.core.rules import Emulator
 from gpu_oci_hook.host import elf
 from gpu_oci_hook.host.cgroup import CgroupError, hierarchies
@@ -88,7 +89,7 @@ def _fate(device: GivenDevice, emulator: Emulator, host: Host, machine: Machine,
         covered,
         link == RIGHT or by_name,
         driver=driver or "systemd",
-        group=host.major_is_named(device.number),
+        group=is_registered(host.drivers(), device.number),
     )
     return Fate(device, covered, link, forecast(situation))
 

@@ -29,8 +29,13 @@ class CommandLine:
         self.systemd_cgroup = False
 
     def config_path(self) -> str:
-        """The spec's file: crun's ``--config``, otherwise config.json in the bundle."""
-        return self.spec_file or f"{self.bundle}/config.json"
+        """The spec's file: crun's ``--config``, otherwise config.json in the bundle.
+
+        crun takes a path from where it is called, but the plain name ``config.json`` (its default) from the bundle.
+        """
+        if self.spec_file in ("", "config.json"):
+            return f"{self.bundle}/config.json"
+        return self.spec_file
 
 
 def find_command(args: list[str]) -> int:

@@ -45,7 +45,14 @@ class Finding:
         """The finding in one line, for logs."""
         where = f"{self.path}: " if self.path else ""
         hint = f" ({self.hint})" if self.hint else ""
-        return f"{where}{self.message}{hint}".replace("\n", " ")
+        return printable(f"{where}{self.message}{hint}")
+
+
+def printable(text: str) -> str:
+    """Text for terminals and logs: whatever could begin a line or an escape sequence of its own is spelt out."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def error(code: str, path: str, message: str, hint: str = "") -> Finding:

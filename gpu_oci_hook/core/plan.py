@@ -144,7 +144,7 @@ def _plan_rule(plan: Plan, device: GivenDevice, emulator: Emulator, access: str)
             say.warning(
                 "explicit-deny",
                 device.place,
-                f"{name} is denied by a rule that names it; no rule was added",
+                f"{name} is denied by a rule of the spec; none was added",
                 "remove that deny rule if the container is to use the device",
             )
         )
@@ -158,8 +158,9 @@ def _plan_rule(plan: Plan, device: GivenDevice, emulator: Emulator, access: str)
             )
         )
     else:
-        type_, major, minor = device.number
-        plan.rules.append(RuleEdit(Rule(True, type_, major, minor, access)))
+        denied = emulator.denied_by_name(device.number)
+        granted = "".join(letter for letter in access if letter not in denied)
+        plan.rules.append(RuleEdit(Rule(True, *device.number, access=granted)))
 
 
 def link_edit(node: Node, host: Host) -> LinkEdit:
@@ -171,7 +172,7 @@ def link_edit(node: Node, host: Host) -> LinkEdit:
     if state.state == MISSING:
         return LinkEdit(node.number, target, CREATE)
     if state.state == BLOCKED:
-        return LinkEdit(node.number, target, SKIP, f"{state.text} is in its place")
+        return LinkEdit(node.number, target, SKIP, state.text)
     return LinkEdit(node.number, target, REPLACE, f"it is {state.state}: {state.text}")
 
 

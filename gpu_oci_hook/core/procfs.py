@@ -6,7 +6,14 @@ from gpu_oci_hook.core.devices import MINOR_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gpu_oci_hook.core.devices import Number
+
     Driver = tuple[str, int, str]  # ("c", 195, "nvidia")
+
+
+def is_registered(drivers: list[Driver], number: Number) -> bool:
+    """Whether any driver has registered a number's major."""
+    return any((kind, major) == number[:2] for kind, major, _ in drivers)
 
 
 def parse_devices(text: str) -> list[Driver]:

@@ -55,13 +55,15 @@ class Rule:
         return not self.for_all and ANY not in (self.major, self.minor)
 
     def covers(self, number: Number) -> bool:
-        return self.for_all or (
-            self.type == number[0] and self.major in (ANY, number[1]) and self.minor in (ANY, number[2])
-        )
+        return self.for_all or (self.type == number[0] and self._numbers_fit(number))
+
+    def _numbers_fit(self, number: Number) -> bool:
+        return self.major in (ANY, number[1]) and self.minor in (ANY, number[2])
 
     def names(self, number: Number) -> bool:
         """Whether the rule means this device in particular, by its major or its minor, and not all of a type."""
-        return not self.for_all and (self.major != ANY or self.minor != ANY) and self.covers(number)
+        given = self.major >= 0 or (self.minor >= 0 and not self.for_all)
+        return given and self.type in ("a", number[0]) and self._numbers_fit(number)
 
     def __repr__(self) -> str:
         return f"Rule({'allow' if self.allow else 'deny'} {self.spell()})"
@@ -170,8 +172,8 @@ class Emulator:
         if rule.for_all:
             self.default_allow = rule.allow
             self.exceptions = {}
-            if rule.allow:
-                self.last_words = []
+            # runc takes a deny of type a for a deny-all whatever numbers it has; who wrote numbers meant that device.
+            self.last_words = [] if rule.allow else [*self.last_words, rule]
         elif rule.access:
             self._apply_exception(rule)
             self.last_words.append(rule)
@@ -216,16 +218,23 @@ class Emulator:
             return FULL if not denied else DENIED
         if any(perms >= frozenset("rw") for perms in entries):
             return FULL
-        if self._denied_by_name(number):
+        if self.denied_by_name(number) & {"r", "w"}:
             return DENIED
         given = frozenset("").union(*entries) & frozenset("rw")
         if given == frozenset("rw"):
             return NONE  # each is given, by entries that do not help one another: one more entry joins them
         return PARTIAL if given else NONE
 
-    def _denied_by_name(self, number: Number) -> bool:
+    def denied_by_name(self, number: Number) -> set[str]:
+        """Which of r, w and m a rule that names the device denies, with no allow rule after it that gives them back."""
+        return {letter for letter in "rwm" if self._is_denied(number, letter)}
+
+    def _is_denied(self, number: Number, letter: str) -> bool:
         for rule in reversed(self.last_words):
-            if rule.covers(number) and frozenset(rule.access) & frozenset("rw") and (rule.allow or rule.names(number)):
+            if rule.for_all:
+                if rule.names(number):
+                    return True
+            elif rule.covers(number) and letter in rule.access and (rule.allow or rule.names(number)):
                 return not rule.allow
         return False
 

@@ -21,8 +21,8 @@ NODE_TYPES = {"c": "c", "u": "c", "b": "b", "p": "p", "": ""}  # u: an unbuffere
 class SpecNode:
     """One entry of linux.devices.
 
-    ``number`` is None where the spec leaves it to the host: no major, or major 0, which Go's omitempty cannot tell
-    apart. A missing minor is 0 for the same reason.
+    ``number`` is None where the spec leaves it to the host: no numbers, or both 0, which Go's omitempty cannot tell
+    apart. One that is missing is 0 for the same reason.
     """
 
     __slots__ = ("index", "number", "path", "type")
@@ -92,8 +92,17 @@ def _node(entry: Any, index: int) -> SpecNode:
     type_ = text(entry.get("type"), f"{place}.type")
     if type_ not in NODE_TYPES:
         raise SpecError(f"{place}.type", f"c, b, u or p is wanted, not {type_!r}")
-    major, minor = (integer(entry.get(key) or 0, f"{place}.{key}") for key in ("major", "minor"))
-    return SpecNode(path, NODE_TYPES[type_], (NODE_TYPES[type_] or "c", major, minor) if major else None, index)
+    major, minor = (_number(entry.get(key), f"{place}.{key}") for key in ("major", "minor"))
+    number = (NODE_TYPES[type_] or "c", major, minor)
+    return SpecNode(path, NODE_TYPES[type_], number if major or minor else None, index)
+
+
+def _number(value: Any, place: str) -> int:
+    """A node's major or minor; absent is 0. As a rule's, a negative one would mean all devices."""
+    number = 0 if value is None else integer(value, place)
+    if not 0 <= number < 1 << 32:
+        raise SpecError(place, f"{number} is no number that a device can have")
+    return number
 
 
 def text(value: Any, place: str) -> str:
@@ -145,6 +154,6 @@ def _insert(source: str, start: int, end: int, entries: list[str]) -> str:
     layout = inner[: len(inner) - len(inner.lstrip(jsontext.BLANKS))]
     filled = inner.rstrip(jsontext.BLANKS)
     if not filled:
-        return source[:start] + ",".join(entries) + source[end:]
+        return source[:start] + ",".join(entries) + source[start:]
     at = start + len(filled)
     return source[:at] + "".join(f",{layout}{entry}" for entry in entries) + source[at:]

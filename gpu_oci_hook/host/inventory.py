@@ -125,10 +125,6 @@ class Inventory:
             return next((node.family for node in self.nodes() if node.number == number), "")
         return ""
 
-    def major_is_named(self, number: Number) -> bool:
-        """Whether any driver has registered the number's major."""
-        return any((kind, major) == number[:2] for kind, major, _ in self.drivers())
-
     def link(self, number: Number) -> Link:
         """The state of a number's link in /dev/char or /dev/block."""
         if number not in self._links:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
         def family_of(self, number: Number) -> str: ...
 
-        def major_is_named(self, number: Number) -> bool: ...
-
         def link(self, number: Number) -> Link: ...
 
         def read(self, path: str) -> str: ...
@@ -49,12 +47,16 @@ class Claim:
     ``path`` is the node's path in the container (empty for a rule), ``number`` the spec's number or None where the host
     decides, ``source`` the kind of place (``linux.devices``), ``place`` the exact one. ``family`` is set by a source
     that knows the device for a GPU's where neither its path nor its driver tells (``/dev/dri/renderD128``).
+    ``type`` is what the spec says (c or b) where it leaves the number to the host.
     """
 
-    __slots__ = ("family", "number", "path", "place", "source")
+    __slots__ = ("family", "number", "path", "place", "source", "type")
 
-    def __init__(self, path: str, number: Number | None, source: str, place: str, family: str = "") -> None:
+    def __init__(
+        self, path: str, number: Number | None, source: str, place: str, family: str = "", type: str = ""
+    ) -> None:
         self.path = path
+        self.type = type
         self.number = number
         self.source = source
         self.place = place

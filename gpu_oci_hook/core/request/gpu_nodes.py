@@ -9,7 +9,6 @@ from gpu_oci_hook.core.request.claim import Claim
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gpu_oci_hook.core.devices import Node
     from gpu_oci_hook.core.findings import Finding
     from gpu_oci_hook.core.gpus import Gpu
     from gpu_oci_hook.core.request.claim import Host
@@ -42,15 +41,6 @@ class NodeClaims:
             return
         if node is None:
             self.findings.append(_missing(self.host, path, place, needed))
-        elif self._is_foreign(node):
-            self.findings.append(
-                say.error(
-                    "stale-node",
-                    place,
-                    f"{path} has a number that is another driver's today; no rule was added",
-                    "remove that node and let the driver make it anew (nvidia-modprobe -u -c 0)",
-                )
-            )
         else:
             self.claims[path] = Claim(path, None, self.source, place, FAMILY)
 
@@ -64,11 +54,6 @@ class NodeClaims:
                 self.findings.append(_missing(self.host, f"a node for c {NVIDIA_MAJOR}:{gpu.minor}", place, True))
                 return
         self.add(node.path if node else gpu.path, place, needed=True)
-
-    def _is_foreign(self, node: Node) -> bool:
-        """Whether a node's major is registered today, and by none of the family's drivers."""
-        named = any((kind, major) == node.number[:2] for kind, major, _ in self.host.drivers())
-        return bool(node.family) and named and self.host.family_of(node.number) != node.family
 
 
 def _missing(host: Host, path: str, place: str, needed: bool) -> Finding:

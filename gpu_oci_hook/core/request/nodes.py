@@ -10,4 +10,8 @@ if TYPE_CHECKING:
 
 
 def node_claims(spec: Spec) -> list[Claim]:
-    return [Claim(node.path, node.number, "linux.devices", node.place) for node in spec.nodes if node.type != "p"]
+    return [
+        Claim(node.path, node.number, "linux.devices", node.place, type=node.type)
+        for node in spec.nodes
+        if node.type != "p"
+    ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpu_oci_hook.core import findings as say
-from gpu_oci_hook.core.devices import spell
+from gpu_oci_hook.core.devices import MAJOR_MAX, MINOR_MAX, spell
+from gpu_oci_hook.core.procfs import is_registered
 from gpu_oci_hook.core.request.asks import Asks
 from gpu_oci_hook.core.request.claim import Claim, GivenDevice
 from gpu_oci_hook.core.request.mounts import bound_nodes, clean
@@ -60,14 +61,34 @@ class Resolver:
         )
 
     def _by_path(self, claim: Claim, at_path: Node | None) -> None:
-        if at_path and (at_path.family or claim.family):
+        if at_path and (at_path.family or claim.family) and claim.type in ("", at_path.type):
             self._given(claim, at_path)
 
     def _given(self, claim: Claim, node: Node) -> None:
         family = node.family or self.host.family_of(node.number) or claim.family
-        if family:
+        if family and self._is_foreign(node):
+            self._report_foreign(claim, node)
+        elif family:
             self.devices.setdefault(node.number, GivenDevice(claim.path or node.path, node.number, family, claim))
             self.nodes.setdefault(node.number, node)
+
+    def _is_foreign(self, node: Node) -> bool:
+        """Whether a node's major is registered today, and by none of its family's drivers: it is of an earlier boot."""
+        return (
+            bool(node.family)
+            and is_registered(self.host.drivers(), node.number)
+            and (self.host.family_of(node.number) != node.family)
+        )
+
+    def _report_foreign(self, claim: Claim, node: Node) -> None:
+        self.findings.append(
+            say.error(
+                "stale-node",
+                claim.place,
+                f"{node.file} has a number that is another driver's today; no rule was added",
+                "remove that node and let the driver make it anew (nvidia-modprobe -u -c 0)",
+            )
+        )
 
     def _renumbered(self, number: Number, at_path: Node) -> bool:
         """Whether the container knows another device of the same driver by this name (``--device nvidia3:nvidia0``)."""
@@ -80,7 +101,7 @@ class Resolver:
             self._given(claim, node)
             return
         family = self.host.family_of(number)
-        if family and claim.path:
+        if family and claim.path and number[1] <= MAJOR_MAX and number[2] <= MINOR_MAX:
             # No such node on the host, under any driver root, but the driver is there (HAMi #776 and #872): the spec's
             # own number stands.
             self.devices.setdefault(number, GivenDevice(claim.path, number, family, claim))

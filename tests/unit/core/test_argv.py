@@ -70,7 +70,7 @@ def test_the_launcher_finds_the_same_subcommand() -> None:
     """The sh twin of find_command, taken out of the launcher as it stands."""
     text = LAUNCHER.read_text()
     function = text[text.index("find_command() {") : text.index("\n}\n", text.index("find_command() {")) + 3]
-    program = f"command=''\n{function}\nfind_command \"$@\"; printf '%s' \"$command\""
+    program = f"our_command=''\n{function}\nfind_command \"$@\"; printf '%s' \"$our_command\""
     for shape in SHAPES:
         args = shape[0].split()
         done = subprocess.run(["sh", "-c", program, "sh", *args], capture_output=True, text=True, check=True)
@@ -82,6 +82,7 @@ def test_crun_names_the_spec_itself() -> None:
     assert parse(["run", "--config", "/x/spec.json", "-b", "/b", "c"]).config_path() == "/x/spec.json"
     assert parse(["run", "-f", "spec.json", "c"]).config_path() == "spec.json"
     assert parse(["run", "-b", "/b", "c"]).config_path() == "/b/config.json"
+    assert parse(["run", "--config", "config.json", "-b", "/b", "c"]).config_path() == "/b/config.json"
 
 
 def test_log_format() -> None:

@@ -39,6 +39,9 @@ class ValueHost:
         named = self.majors.get(number[1], "") if number[0] == "c" else ""
         return "nvidia" if NVIDIA.owns_driver(named) else ""
 
+    def drivers(self) -> list[tuple[str, int, str]]:
+        return [("c", major, name) for major, name in self.majors.items()]
+
     def link(self, number: Any) -> Link:
         return self.links.get(number, Link(MISSING))
 
@@ -191,6 +194,28 @@ def test_the_same_number_twice_is_one_device() -> None:
 
 def test_access_is_a_setting() -> None:
     assert "allow c 195:0 rwm" in edits(plan_for(ValueHost(), [GPU0], access="rwm"))
+
+
+def test_access_stops_at_what_is_denied_by_name() -> None:
+    deny = {"allow": False, "type": "c", "major": 195, "minor": 0, "access": "m"}
+    assert "allow c 195:0 rw" in edits(plan_for(ValueHost(), [GPU0], [DENY_ALL, deny], access="rwm"))
+
+
+def test_numbers_that_no_device_has_get_no_rule() -> None:
+    for minor in (1 << 20, (1 << 32) - 1):
+        assert edits(plan_for(ValueHost(), [("/dev/nvidia9", "c", 195, minor)])) == []
+
+
+def test_a_node_without_a_number_is_of_the_type_that_it_says() -> None:
+    spec = parse_spec('{"linux":{"devices":[{"path":"/dev/nvidia0","type":"b"}]}}')
+    assert edits(make_plan(spec, Context(ValueHost()))) == []
+
+
+def test_a_node_left_from_an_earlier_boot_is_another_drivers() -> None:
+    host = ValueHost(majors={195: "nvidia", 509: "aux"})
+    plan = plan_for(host, [("/dev/nvidia-uvm", "c", 509, 0), GPU0])
+    assert edits(plan) == ["create /dev/char/195:0 -> ../nvidia0", "allow c 195:0 rw"]
+    assert codes(plan) == ["stale-node"]
 
 
 def test_a_driver_root_has_relative_links_too() -> None:

@@ -59,6 +59,13 @@ TABLE = [
     (["-a", "-c 195:0 rwm", "+c 195:0 rw"], FULL, "exact"),
     (["-a", "-c 195:0 rwm", "+c 195:0 m"], DENIED, ""),
     (["-a", "+c 195:0 rw", "-c 195:0 w"], DENIED, ""),
+    (["-c 195:0 rwm", "+c 195:0 r", "-a"], DENIED, ""),
+    (["-c 195:0 w", "+c 195:0 r", "-a"], DENIED, ""),
+    (["-a", "-a 195:0 rwm"], DENIED, ""),
+    (["-a", "-a 195:* rwm"], DENIED, ""),
+    (["-a", "-a 195:1 rwm"], NONE, ""),
+    (["-a 195:0 rwm", "-a", "+c 195:0 rw"], FULL, "exact"),
+    (["-a 195:0 rwm", "+a", "-a"], NONE, ""),
     (["-a", "+c 195:0 rw", "-c 195:0 rw"], DENIED, ""),
     (["-a", "+c 195:0 rw", "-c *:* rw"], FULL, "exact"),
     (["-a", "+c 195:* rw", "-c 195:0 rwm"], FULL, "minors"),  # runc refuses the hole: the wildcard stands

@@ -52,6 +52,12 @@ def test_splice_keeps_every_character() -> None:
     assert after == before.replace('{"allow":false}', '{"allow":false},\n  ' + entry)
 
 
+def test_splice_keeps_the_blanks_of_an_empty_list() -> None:
+    before = '{"linux":{"resources":{"devices":[ \n ]}}}'
+    after = splice_rules(parse_spec(before).document, NEW[:1])
+    assert after == before.replace("[", '[{"allow":true,"type":"c","major":195,"minor":0,"access":"rw"}')
+
+
 def test_there_is_no_place_without_linux() -> None:
     with pytest.raises(SpecError):
         splice_rules(parse_spec('{"vm":{}}').document, NEW)
@@ -67,6 +73,7 @@ def test_there_is_no_place_without_linux() -> None:
         ({"path": "/dev/a", "type": "c"}, None),
         ({"path": "/dev/a", "type": "c", "major": 0, "minor": 0}, None),
         ({"path": "/dev/a", "type": "c", "major": None, "minor": None}, None),
+        ({"path": "/dev/a", "type": "c", "major": 0, "minor": 5}, ("c", 0, 5)),
         ({"path": "/dev/a"}, None),
     ],
 )
@@ -91,6 +98,11 @@ def test_node_numbers(node: Any, number: Any) -> None:
         ({"linux": {"devices": [{"path": "/dev/a", "type": "z"}]}}, "linux.devices[0].type"),
         ({"linux": {"devices": [{"path": "/dev/a", "major": "195"}]}}, "linux.devices[0].major"),
         ({"linux": {"devices": [{"path": "/dev/a", "major": 1.5}]}}, "linux.devices[0].major"),
+        ({"linux": {"devices": [{"path": "/dev/a", "major": False}]}}, "linux.devices[0].major"),
+        ({"linux": {"devices": [{"path": "/dev/a", "major": 195, "minor": {}}]}}, "linux.devices[0].minor"),
+        ({"linux": {"devices": [{"path": "/dev/a", "major": 195, "minor": -1}]}}, "linux.devices[0].minor"),
+        ({"linux": {"devices": [{"path": "/dev/a", "major": -195, "minor": 1}]}}, "linux.devices[0].major"),
+        ({"linux": {"devices": [{"path": "/dev/a", "major": 195, "minor": 1 << 32}]}}, "linux.devices[0].minor"),
         ({"linux": {"devices": [{"path": "/dev/a", "Major": 195}]}}, "linux.devices[0].Major"),
         ({"Linux": {}}, "config.json.Linux"),
         ({"linux": {"Resources": {}}}, "linux.Resources"),

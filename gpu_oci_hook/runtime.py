@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import posix
 import sys
-from _signal import alarm  # type: ignore[import-not-found]  # the signal module imports enum
+from _signal import (  # type: ignore[import-not-found]  # the signal module imports enum
+    SIG_DFL,
+    SIG_UNBLOCK,
+    SIGALRM,
+    alarm,
+    pthread_sigmask,
+    signal,
+)
 
 from gpu_oci_hook.core import argv
-from gpu_oci_hook.core.findings import ERROR, NOTE
+from gpu_oci_hook.core.findings import ERROR, NOTE, printable
 from gpu_oci_hook.core.jsontext import JsonTextError
 from gpu_oci_hook.core.plan import make_plan
 from gpu_oci_hook.core.request.claim import Context
@@ -20,7 +27,7 @@ from gpu_oci_hook.core.spec import parse_spec
 from gpu_oci_hook.host.apply import apply_plan
 from gpu_oci_hook.host.bundle import BundleError, ChangedError, read_spec
 from gpu_oci_hook.host.inventory import Inventory
-from gpu_oci_hook.host.settings import Settings, exists, read_compiled
+from gpu_oci_hook.host.settings import Settings, read_compiled, seems_current
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,30 +36,39 @@ if TYPE_CHECKING:
     from gpu_oci_hook.core.argv import CommandLine
     from gpu_oci_hook.core.findings import Finding
 
-DEADLINE = 10  # seconds; SIGALRM then ends this process, and the launcher goes on
+# Seconds by the clock; hundreds of starts at once on few cores take their time. SIGALRM then ends this process, and the
+# launcher goes on.
+DEADLINE = 30
 ATTEMPTS = 3
-GO, REFUSE = 0, 3  # exit codes that the launcher understands
+GO, UNUSABLE, REFUSE, LOOK_AGAIN = 0, 2, 3, 4  # exit codes that the launcher understands
 
 
 def main(args: list[str]) -> NoReturn:
     """Called as ``prepare.py RUN_DIR SETTINGS REAL-RUNTIME ARGUMENTS-OF-THE-RUNTIME...``.
 
-    ``prepare.py --compile RUN_DIR SETTINGS ARGUMENTS-OF-THE-RUNTIME...`` only refreshes the compiled settings.
+    ``prepare.py --compile RUN_DIR SETTINGS ARGUMENTS-OF-THE-RUNTIME...`` only prints the settings in compiled form.
     """
-    alarm(DEADLINE)
+    _set_deadline()
     if args[0] == "--compile":
-        line = argv.parse(args[3:])
-        _settings(args[1], args[2], line)
-        posix._exit(GO)
+        posix._exit(_print_compiled(args[1], args[2], argv.parse(args[3:])))
     line = argv.parse(args[3:])
     settings = Settings()
     try:
+        changed = bool(args[1]) and seems_current(args[0], args[1])
         settings = _settings(args[0], args[1], line)
         findings = prepare(line, settings, args[2])
     except Exception as error:  # a fault of ours must not stop the container
         _report(line, settings, "error", f"internal error, the container starts unprepared: {error!r}")
         posix._exit(REFUSE if settings.on_error == "fail" else GO)
-    posix._exit(report(line, settings, findings))
+    code = report(line, settings, findings)
+    posix._exit(LOOK_AGAIN if changed and code == GO else code)
+
+
+def _set_deadline() -> None:
+    """End this process in time, also where the engine ignores or blocks SIGALRM, which we would inherit."""
+    signal(SIGALRM, SIG_DFL)
+    pthread_sigmask(SIG_UNBLOCK, [SIGALRM])
+    alarm(DEADLINE)
 
 
 def prepare(line: CommandLine, settings: Settings, next_runtime: str = "") -> list[Finding]:
@@ -90,7 +106,7 @@ def report(line: CommandLine, settings: Settings, findings: list[Finding]) -> in
     for finding in findings:
         if finding.severity != NOTE:
             level = "error" if refuse and finding.severity == ERROR else "warning"
-            _report(line, settings, level, f"{line.container}: {finding.as_line()}", as_json=refuse)
+            _report(line, settings, level, f"{printable(line.container)}: {finding.as_line()}", as_json=refuse)
     return REFUSE if refuse else GO
 
 
@@ -103,29 +119,28 @@ def _report(line: CommandLine, settings: Settings, level: str, message: str, as_
 
 
 def _settings(run_dir: str, source: str, line: CommandLine) -> Settings:
-    if not exists(source):
-        return Settings()
-    compiled = read_compiled(run_dir, source)
+    """The settings for a container. Those that cannot be used are one warning and the defaults."""
+    compiled = read_compiled(run_dir, source) if source else Settings()
     if compiled:
         return compiled
-    from gpu_oci_hook.host.lock import Lock
+    from gpu_oci_hook.host.current_settings import current_settings
 
-    with Lock(f"{run_dir}/lock"):  # after a boot, a hundred containers may start at once: one of them reads the TOML
-        return read_compiled(run_dir, source) or _compile(run_dir, source, line)
+    settings, problem = current_settings(run_dir, source)
+    if problem:
+        _report(line, settings, "warning", problem)
+    return settings
 
 
-def _compile(run_dir: str, source: str, line: CommandLine) -> Settings:
-    """Read the TOML itself: once after each change. Settings that cannot be used are one warning and the defaults."""
-    from gpu_oci_hook.host.libraries import reach
+def _print_compiled(run_dir: str, source: str, line: CommandLine) -> int:
+    """Print the settings in compiled form, for a launcher that has none that are current."""
+    from gpu_oci_hook.host.current_settings import compiled_text
 
-    reach()
-    from gpu_oci_hook.host.settings_toml import SettingsError, compile_settings
-
-    try:
-        return compile_settings(source, run_dir)
-    except SettingsError as error:
-        _report(line, Settings(), "warning", f"{error.message}; the defaults are used")
-        return Settings()
+    text, problem = compiled_text(run_dir, source)
+    if problem:
+        _report(line, Settings(), "warning", problem)
+        return UNUSABLE
+    posix.write(1, text.encode("utf-8", "surrogateescape"))
+    return GO
 
 
 if __name__ == "__main__":

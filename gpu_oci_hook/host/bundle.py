@@ -74,6 +74,10 @@ def replace_spec(file: SpecFile, text: str) -> None:
     folder, name = parent(path), path.rpartition("/")[2]
     temporary = join(folder, f".{name}.gpu-oci-hook-{posix.getpid()}")
     flags = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_NOFOLLOW | posix.O_CLOEXEC
+    try:
+        posix.unlink(temporary)  # of an earlier process with our number that was killed
+    except FileNotFoundError:
+        pass
     descriptor = posix.open(temporary, flags, 0o600)
     try:
         _write(descriptor, text.encode("utf-8"), file, path)

@@ -1,25 +1,42 @@
-"""The administrator's settings in compiled form, compiled anew when they have changed."""
+"""Settings that are current, for programs that engines start: compiled ones, or else the TOML itself."""
 
 from __future__ import annotations
 
-from gpu_oci_hook.host.settings import Settings, exists, read_compiled
+from gpu_oci_hook.host.lock import Lock
+from gpu_oci_hook.host.paths import read_text
+from gpu_oci_hook.host.settings import Settings, compiled_path, exists, read_compiled
 
 
 def current_settings(run_dir: str, source: str) -> tuple[Settings, str]:
-    """The settings of a TOML file, or the defaults, and what is wrong with the file if they had to be the defaults."""
-    if not exists(source):
+    """The settings, and what is wrong with the file if they are the defaults for that reason."""
+    if not source or not exists(source):
         return Settings(), ""
     compiled = read_compiled(run_dir, source)
     if compiled:
         return compiled, ""
-    import site
+    with Lock(f"{run_dir}/lock"):  # after a boot a hundred containers may start at once: one of them reads the TOML
+        compiled = read_compiled(run_dir, source)
+        settings, _, problem = (compiled, "", "") if compiled else _compile(run_dir, source)
+    return settings, problem
 
-    site.main()  # we run with -S; a distribution's own packages of the libraries are found only so
-    from gpu_oci_hook.host.lock import Lock
+
+def compiled_text(run_dir: str, source: str) -> tuple[str, str]:
+    """The settings in compiled form, and what is wrong with the file if there are none for that reason."""
+    with Lock(f"{run_dir}/lock"):
+        if read_compiled(run_dir, source):
+            return read_text(compiled_path(run_dir)), ""
+        _, text, problem = _compile(run_dir, source)
+    return text, problem
+
+
+def _compile(run_dir: str, source: str) -> tuple[Settings, str, str]:
+    """The settings, their compiled form, and a problem with the file. What that needs is imported only here."""
+    from gpu_oci_hook.host.libraries import reach
+
+    reach()
     from gpu_oci_hook.host.settings_toml import SettingsError, compile_settings
 
     try:
-        with Lock(f"{run_dir}/lock"):  # after a boot a hundred containers may start at once: one of them reads the TOML
-            return read_compiled(run_dir, source) or compile_settings(source, run_dir), ""
+        return (*compile_settings(source, run_dir), "")
     except SettingsError as error:
-        return Settings(), f"{error.message}; the defaults are used"
+        return Settings(), "", f"{error.message}; the defaults are used"

@@ -27,7 +27,7 @@ def judge(root: str, number: Number) -> Link:
     except FileNotFoundError:
         return Link(MISSING)
     except OSError as error:
-        return Link(BLOCKED, error.strerror or "it cannot be examined")
+        return Link(BLOCKED, f"its place cannot be examined: {error.strerror}")
     if mode & TYPE_MASK != LINK:
         right = device_type(mode) and leads_to(root, path, number)
         return Link(RIGHT) if right else Link(BLOCKED, _name_of(mode))
@@ -58,17 +58,16 @@ def make(root: str, number: Number, target: str) -> None:
     Another process that makes the same right link at the same time is no error. Raises OSError.
     """
     path = below(root, link_path(number))
+    _make_folder(parent(path))
     try:
         posix.symlink(target, path)
-    except FileNotFoundError:
-        _make_folder(parent(path))
-        make(root, number, target)
     except FileExistsError:
         if judge(root, number).state != RIGHT:
             _replace(path, target)
 
 
 def _make_folder(folder: str) -> None:
+    """Make /dev/char where there is none. What else may lie there, a dangling link say, shows in the next call."""
     try:
         posix.mkdir(folder, 0o755)
     except FileExistsError:
@@ -100,5 +99,5 @@ def _exists(root: str, path: str) -> bool:
 
 def _name_of(mode: int) -> str:
     if mode & TYPE_MASK == DIRECTORY:
-        return "a directory"
-    return "a device node of another number" if device_type(mode) else "a file"
+        return "a directory is in its place"
+    return "a device node of another number is in its place" if device_type(mode) else "a file is in its place"

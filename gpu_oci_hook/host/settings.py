@@ -98,3 +98,14 @@ def identity(source: str) -> str:
 
 def exists(source: str) -> bool:
     return bool(identity(source))
+
+
+def seems_current(run_dir: str, source: str) -> bool:
+    """Whether compiled settings look current to the launcher, which sees times only, and are not.
+
+    Then the file's size has changed and its time has not (all files of some systems have the same).
+    """
+    lines = read_text(compiled_path(run_dir)).splitlines()
+    wanted = identity(source).rsplit(" ", 2)
+    found = lines[1].rsplit(" ", 2) if len(lines) > 1 else []
+    return len(found) == len(wanted) == 3 and found[0] == wanted[0] and found[2] == wanted[2] and found[1] != wanted[1]

@@ -8,6 +8,7 @@ from typing import Any
 
 from gpu_oci_hook import schemas
 from gpu_oci_hook.core.shortcut import shortcut_for
+from gpu_oci_hook.host.lock import make_folder
 from gpu_oci_hook.host.settings import DEFAULT_PATH, HEADER, Settings, compiled_path, identity
 
 ENVIRONMENT = "GPU_OCI_HOOK_CONFIG"
@@ -70,8 +71,8 @@ def _place(path: Any) -> str:
     return f"{parts.lstrip('.')}: " if parts else ""
 
 
-def compile_settings(source: str, run_dir: str) -> Settings:
-    """Read a settings file and leave its compiled form in run_dir, if that can be written.
+def compile_settings(source: str, run_dir: str) -> tuple[Settings, str]:
+    """Read a settings file, and leave its compiled form in run_dir if that can be written; gives back both.
 
     Raises SettingsError for a file that cannot be used.
     """
@@ -82,17 +83,23 @@ def compile_settings(source: str, run_dir: str) -> Settings:
     shortcut = shortcut_for(settings.families, settings.swarm_resources)
     for_launcher += [f"words {'|'.join(shortcut.words)}", f"majors {'|'.join(map(str, shortcut.majors))}"]
     lines = [HEADER, state, *for_launcher, f"json {json.dumps(values)}"]
+    text = "\n".join(lines) + "\n"
     try:
-        _write_compiled(run_dir, "\n".join(lines) + "\n", os.stat(source).st_mtime_ns)
+        _write_compiled(run_dir, text, os.stat(source).st_mtime_ns)
     except OSError:
         pass  # not root, or a read-only /run: the TOML is then read each time
-    return settings
+    return settings, text
 
 
 def _write_compiled(run_dir: str, text: str, mtime: int) -> None:
-    os.makedirs(run_dir, mode=0o755, exist_ok=True)
+    make_folder(run_dir)
     temporary = f"{compiled_path(run_dir)}.{os.getpid()}"
-    with open(temporary, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.utime(temporary, ns=(mtime, mtime))
-    os.replace(temporary, compiled_path(run_dir))
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
+            os.fchmod(file.fileno(), 0o644)  # whatever root's umask is: rootless engines read it too
+            file.write(text)
+        os.utime(temporary, ns=(mtime, mtime))
+        os.replace(temporary, compiled_path(run_dir))
+    except OSError:
+        os.unlink(temporary)
+        raise

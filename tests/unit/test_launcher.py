@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -190,7 +191,9 @@ def test_a_broken_interpreter_does_not_stop_the_container(
     wrapper.chmod(0o755)
     call(installed.runtime, "state", "c", environment=environment)  # compiles the settings
     broken = tmp_path / "gpu-oci-runtime"
-    broken.write_text(installed.runtime.read_text().replace(f"python='{sys.executable}'", f"python='{wrapper}'"))
+    broken.write_text(
+        installed.runtime.read_text().replace(f"our_python='{sys.executable}'", f"our_python='{wrapper}'")
+    )
     broken.chmod(0o755)
     bundle.spec(GPU)
     done = call(broken, "create", "-b", str(bundle.folder), "c", environment=environment)
@@ -207,3 +210,100 @@ def test_settings_that_cannot_be_used_are_one_warning(installed: Installed, tmp_
     done = call(installed.runtime, "--version", environment=environment)
     assert done.stderr.count("the defaults are used") == 1
     assert done.returncode in (0, 127)  # the machine's own runc, where it has one
+
+
+def test_the_runtimes_environment_is_the_callers(installed: Installed, tmp_path: Path) -> None:
+    """A sh exports a variable that it was given with the value it has now: ours must have names of their own."""
+    show = tmp_path / "show"
+    show.write_text("#!/bin/sh\nexec env\n")
+    show.chmod(0o755)
+    words = (
+        "_ name value key source found command settings runtime newline lib python status spec bundle words argument"
+    )
+    given = dict.fromkeys(words.split(), "mine")
+    environment = {**installed.settings(tmp_path, None, [str(show)]), **given}
+    bare = call(show, environment=environment).stdout.splitlines()
+    ours = call(installed.runtime, "state", environment=environment).stdout.splitlines()
+    own = [line for line in ours if line.startswith("GPU_OCI_RUNTIME_CHAIN=")]
+    assert sorted(set(ours) - set(own)) == sorted(bare)
+
+
+class TestSettingsThatChange:
+    """The launcher takes the runtimes of the settings as they are now, whoever may write the compiled form."""
+
+    @pytest.fixture
+    def runtimes(self, tmp_path: Path) -> list[str]:
+        for name in ("first", "second"):
+            (tmp_path / name).write_text(f"#!/bin/sh\necho {name}\n")
+            (tmp_path / name).chmod(0o755)
+        return [str(tmp_path / "first"), str(tmp_path / "second")]
+
+    def answer(self, program: Path, environment: dict[str, str], *args: str) -> str:
+        done = call(program, *(args or ("state",)), environment=environment)
+        assert done.stderr == ""
+        return done.stdout.strip()
+
+    def test_two_files_with_the_same_time(self, installed: Installed, tmp_path: Path, runtimes: list[str]) -> None:
+        environments = []
+        for name, runtime in zip("ab", runtimes):
+            (tmp_path / name).mkdir()
+            environments.append(installed.settings(tmp_path / name, None, [runtime]))
+            os.utime(environments[-1]["GPU_OCI_HOOK_CONFIG"], (10**9, 10**9))
+        for _ in range(2):
+            assert [self.answer(installed.runtime, each) for each in environments] == ["first", "second"]
+
+    def test_the_same_time_and_another_size(
+        self, installed: Installed, tmp_path: Path, runtimes: list[str], bundle: Bundle
+    ) -> None:
+        """sh sees times only; a create notices, and all that follows."""
+        bundle.spec([("/dev/nvidia0", 195, 0)])
+        for runtime, extra in ((runtimes[0], ""), (runtimes[1], "# longer\n")):
+            environment = installed.settings(tmp_path, None, [runtime], extra)
+            os.utime(environment["GPU_OCI_HOOK_CONFIG"], (10**9, 10**9))
+            if not extra:
+                assert self.answer(installed.runtime, environment) == "first"
+        create = call(installed.runtime, "create", "-b", str(bundle.folder), "c", environment=environment)
+        assert create.stdout == "second\n"
+        assert self.answer(installed.runtime, environment) == "second"
+
+    def test_a_run_dir_that_cannot_be_written(self, installed: Installed, tmp_path: Path, runtimes: list[str]) -> None:
+        launcher = tmp_path / "gpu-oci-runtime"
+        text = installed.runtime.read_text()
+        (tmp_path / "run/settings").mkdir(parents=True)
+        launcher.write_text(text.replace(f"our_run_dir='{installed.prefix}/run'", f"our_run_dir='{tmp_path}/run'"))
+        launcher.chmod(0o755)
+        environment = installed.settings(tmp_path, None, [runtimes[1]])
+        assert self.answer(launcher, environment) == "second"
+        assert sorted(os.listdir(tmp_path / "run")) == ["lock", "settings"]
+        assert self.answer(launcher, environment) == "second"
+
+    def test_a_lock_that_nobody_gives_back(self, installed: Installed, tmp_path: Path, runtimes: list[str]) -> None:
+        environment = installed.settings(tmp_path, None, [runtimes[1]])
+        (installed.prefix / "run").mkdir(exist_ok=True)
+        with open(installed.prefix / "run/lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            assert self.answer(installed.runtime, environment) == "second"
+
+    def test_a_named_file_that_is_not_there_is_said(self, installed: Installed, tmp_path: Path) -> None:
+        environment = {"GPU_OCI_HOOK_CONFIG": str(tmp_path / "none.toml"), "PATH": "/nowhere"}
+        assert call(installed.runtime, "--version", environment=environment).stderr.count("is not there") == 1
+
+
+def test_bad_settings_are_one_line_for_a_create_too(installed: Installed, tmp_path: Path, bundle: Bundle) -> None:
+    (tmp_path / "config.toml").write_text("runtimes = 7")
+    environment = {"GPU_OCI_HOOK_CONFIG": str(tmp_path / "config.toml"), "PATH": "/nowhere"}
+    bundle.spec([("/dev/null", 1, 3)])
+    done = call(installed.runtime, "create", "-b", str(bundle.folder), "a\x1b[31mb", environment=environment)
+    assert done.stderr.count("the defaults are used") == 1
+
+
+def test_a_caller_that_ignores_alarms_does_not_take_the_deadline_away(installed: Installed) -> None:
+    lib = installed.prefix / "lib/gpu-oci-hook"
+    program = (
+        "import signal, sys; signal.signal(signal.SIGALRM, signal.SIG_IGN)\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\n"
+        f"sys.path.insert(0, {str(lib)!r})\nimport gpu_oci_hook.runtime as runtime\n"
+        "runtime.DEADLINE = 1\nruntime._set_deadline()\nsignal.pause()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], timeout=20, check=False)
+    assert done.returncode == -signal.SIGALRM

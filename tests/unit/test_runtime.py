@@ -283,6 +283,7 @@ def test_two_hundred_at_once(wrapper: Wrapper, tmp_path: Path) -> None:
     for i in range(200):
         bundles.append(Bundle(tmp_path / f"bundle{i}").spec([GPU0, CTL]))
     environment = wrapper.installed.settings(tmp_path, wrapper.host, [str(wrapper.runtime)])
+    assert subprocess.run([str(wrapper.installed.runtime), "list"], env=environment, check=False).returncode == 37
     processes = [
         subprocess.Popen([str(wrapper.installed.runtime), "create", "-b", str(each.folder), "c"], env=environment)
         for each in bundles
@@ -292,16 +293,27 @@ def test_two_hundred_at_once(wrapper: Wrapper, tmp_path: Path) -> None:
     assert wrapper.host.links() == {"195:0": "../nvidia0", "195:255": "../nvidiactl"}
 
 
+def test_many_at_once_with_settings_that_nobody_has_read_yet(wrapper: Wrapper, tmp_path: Path) -> None:
+    """As after a boot. One of them reads the TOML, the others wait for it; none takes the default runtimes."""
+    bundle = Bundle(tmp_path / "many").spec([GPU0])
+    environment = wrapper.installed.settings(tmp_path, wrapper.host, [str(wrapper.runtime)])
+    command = [str(wrapper.installed.runtime), "create", "-b", str(bundle.folder), "c"]
+    processes = [subprocess.Popen(command, env=environment) for _ in range(20)]
+    assert [process.wait(120) for process in processes] == [37] * 20
+    assert allowed(bundle) == ["c 195:0 rw"]
+
+
 def test_the_deadline_ends_a_preparation_that_hangs(wrapper: Wrapper, bundle: Bundle, tmp_path: Path) -> None:
     """A stand-in for a hung filesystem: a prepare.py that never returns, after the alarm was set."""
     lib = wrapper.installed.prefix / "lib/gpu-oci-hook"
     hung = tmp_path / "hung.py"
     hung.write_text(
         f"import sys, time\nsys.path.insert(0, {str(lib)!r})\nimport gpu_oci_hook.runtime as runtime\n"
-        "runtime.DEADLINE = 1\nruntime.prepare = lambda *_: time.sleep(60)\nruntime.main(sys.argv[1:])\n"
+        "runtime.DEADLINE = 1\nruntime.prepare = lambda line, settings, next_runtime: time.sleep(60)\n"
+        "runtime.main(sys.argv[1:])\n"
     )
     launcher = tmp_path / "gpu-oci-runtime"
-    launcher.write_text(wrapper.installed.runtime.read_text().replace("$lib/prepare.py", str(hung)))
+    launcher.write_text(wrapper.installed.runtime.read_text().replace("$our_lib/prepare.py", str(hung)))
     launcher.chmod(0o755)
     bundle.spec([GPU0])
     environment = wrapper.installed.settings(tmp_path, wrapper.host, [str(wrapper.runtime)])

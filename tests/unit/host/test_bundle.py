@@ -44,6 +44,12 @@ def test_keeps_owner_and_attributes(config: Path) -> None:
     assert os.getxattr(config, "user.mark") == b"x"
 
 
+def test_the_remains_of_a_killed_process_are_no_obstacle(config: Path) -> None:
+    (config.parent / f".config.json.gpu-oci-hook-{os.getpid()}").write_text("half")
+    replace_spec(read_spec(str(config)), "{}")
+    assert os.listdir(config.parent) == ["config.json"]
+
+
 def test_a_link_stays_a_link(config: Path, tmp_path: Path) -> None:
     (tmp_path / "bundle").mkdir()
     link = tmp_path / "bundle/config.json"

@@ -77,6 +77,13 @@ def test_makes_the_folder(host: FakeHost) -> None:
     assert host.links() == {"195:0": "../nvidia0"}
 
 
+def test_a_dangling_folder_is_an_error_not_a_circle(host: FakeHost) -> None:
+    host.path("/dev/char").rmdir()
+    host.path("/dev/char").symlink_to("../nowhere")
+    with pytest.raises(OSError):
+        links.make(str(host.root), GPU0, "../nvidia0")
+
+
 def test_a_directory_in_the_way_is_an_error_and_nothing_is_left(host: FakeHost) -> None:
     (host.path("/dev/char/195:0") / "x").mkdir(parents=True)
     with pytest.raises(OSError):

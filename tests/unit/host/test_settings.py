@@ -61,6 +61,7 @@ def test_the_compiled_form_says_the_same(file: Path, tmp_path: Path) -> None:
     compile_settings(str(file), run_dir)
     compiled = read_compiled(run_dir, str(file))
     assert compiled is not None
+    assert (tmp_path / "run/settings").stat().st_mode & 0o777 == 0o644
     assert flat(compiled) == flat(load(str(file)))
 
 

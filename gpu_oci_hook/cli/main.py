@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 
@@ -11,6 +12,7 @@ from gpu_oci_hook import __version__
 from gpu_oci_hook.cli.errors import PROBLEMS, CommandError
 from gpu_oci_hook.cli.options import add_common
 from gpu_oci_hook.cli.render import Style
+from gpu_oci_hook.core.findings import printable
 
 # In the order in which --help shows them. Each module has add_parser(commands) and run(args) -> exit code; only the
 # module of the command that was given is imported, so a command costs what it needs itself.
@@ -33,32 +35,52 @@ COMMANDS = (
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code; errors are two short lines on standard error."""
     arguments = sys.argv[1:] if argv is None else argv
+    _open_streams()
     args = build_parser(arguments).parse_args(arguments)
     try:
-        return int(args.run(args))
+        code = int(args.run(args))
+        sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or Python complains once more when it ends
-        return PROBLEMS
+        code = PROBLEMS
     except KeyboardInterrupt:
-        return 130
+        code = 130
     except Exception as error:
         if getattr(args, "debug", False):
             raise
-        return report(error)
+        code = report(error)
+    _close_output()
+    return code
+
+
+def _open_streams() -> None:
+    """Standard streams that the caller has closed are none for Python; and names in specs need not be UTF-8."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  (open until we end)
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _close_output() -> None:
+    """Let Python end without a complaint of its own, and exit code 120, about output that nobody takes."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def report(error: Exception) -> int:
     """Print an exception as one sentence and a hint; its exit code, 1 if it has none."""
     style = Style(sys.stderr)
-    message = getattr(error, "message", "") or f"internal error: {error!r}"
-    hint = (
-        getattr(error, "hint", "")
-        if getattr(error, "message", "")
-        else "run it again with --debug and report what it says"
-    )
-    print(f"{style.red('error:')} {message}", file=sys.stderr)
+    message, hint = getattr(error, "message", ""), getattr(error, "hint", "")
+    if isinstance(error, OSError) and not message:
+        message = error.strerror or str(error)
+    if not message:
+        message, hint = f"internal error: {error!r}", "run it again with --debug and report what it says"
+    print(f"{style.red('error:')} {printable(message)}", file=sys.stderr)
     if hint:
-        print(f"{style.dim('hint:')}  {hint}", file=sys.stderr)
+        print(f"{style.dim('hint:')}  {printable(hint)}", file=sys.stderr)
     return int(getattr(error, "code", None) or (2 if hasattr(error, "message") else PROBLEMS))
 
 

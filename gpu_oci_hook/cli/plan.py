@@ -10,7 +10,7 @@ from gpu_oci_hook.cli.errors import FINE, PROBLEMS
 from gpu_oci_hook.cli.options import context_of, new_command, settings_of
 from gpu_oci_hook.cli.render import Style, count, print_findings, print_json, table
 from gpu_oci_hook.core.devices import spell
-from gpu_oci_hook.core.findings import ERROR, WARNING, worst
+from gpu_oci_hook.core.findings import ERROR, WARNING, printable, worst
 from gpu_oci_hook.core.plan import KEEP, Plan, make_plan
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def print_plan(plan: Plan, style: Style, state: str) -> None:
     if plan.changes:
         print(style.bold(f"{count(len(plan.changes), 'edit')} {state}:"))
         for edit in plan.changes:
-            print(f"  {edit.describe()}")
+            print(f"  {printable(edit.describe())}")
     elif plan.devices and not plan.findings:
         kept = sum(link.action == KEEP for link in plan.links)
         print(style.green(f"Already covered: every rule is there, right links: {kept}."))

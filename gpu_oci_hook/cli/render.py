@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
-from gpu_oci_hook.core.findings import ERROR, NOTE, WARNING
+from gpu_oci_hook.core.findings import ERROR, NOTE, WARNING, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,7 +53,7 @@ def count(number: int, thing: str) -> str:
 
 def table(rows: Iterable[Sequence[str]], indent: str = "  ") -> list[str]:
     """Rows as lines with aligned columns."""
-    cells = [list(row) for row in rows]
+    cells = [[printable(cell) for cell in row] for row in rows]
     if not cells:
         return []
     widths = [max(len(row[i]) for row in cells if i < len(row)) for i in range(max(map(len, cells)))]
@@ -68,6 +68,6 @@ def print_findings(findings: Sequence[Finding], style: Style) -> None:
             if finding.severity != severity:
                 continue
             where = f"{finding.path}: " if finding.path else ""
-            print(f"{paints[severity](severity + ':')} {where}{finding.message}")
+            print(f"{paints[severity](severity + ':')} {printable(where + finding.message)}")
             if finding.hint:
-                print(f"  {style.dim('hint:')} {finding.hint}")
+                print(f"  {style.dim('hint:')} {printable(finding.hint)}")

@@ -133,3 +133,16 @@ def test_help_names_every_command(call: Any) -> None:
     text = call("--help").stdout
     for command in ("plan", "apply", "links", "schema"):
         assert command in text
+
+
+def test_output_that_nobody_takes(call: Any, installed: Installed, host: FakeHost, bundle: Bundle) -> None:
+    bundle.spec([("/dev/\ud800x\n\x1b[31m", 195, 0)])
+    text = call("plan", str(bundle.folder)).stdout
+    assert "/dev/\\ud800x\\n\\x1b[31m" in text
+    command = f"{installed.hook} --root {host.root} plan {bundle.folder}"
+    for redirection, codes in ((">&-", {0}), (">/dev/full", {1}), ("2>&- >&-", {0}), ("| true", {0, 1})):
+        script = f"{command} {redirection}" if "|" not in redirection else f"set -o pipefail; {command} {redirection}"
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+        assert done.returncode in codes, (redirection, done)
+        assert "Exception" not in done.stderr
+        assert "internal" not in done.stderr

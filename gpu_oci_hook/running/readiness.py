@@ -23,7 +23,11 @@ ENGINES = {
     "containerd": ("/etc/containerd/config.toml",),
     "docker": ("/etc/docker/daemon.json",),
     "crio": ("/etc/crio/crio.conf",),
-    "podman": ("/etc/containers/containers.conf", "/usr/share/containers/oci/hooks.d/gpu-oci-hook.json"),
+    "podman": (
+        "/etc/containers/containers.conf",
+        "/etc/containers/oci/hooks.d/99-gpu-oci-hook-precreate.json",
+        "/usr/share/containers/oci/hooks.d/99-gpu-oci-hook-precreate.json",
+    ),
     "nvidia": ("/etc/nvidia-container-runtime/config.toml",),
 }
 PROGRAMS = {"containerd": "containerd", "docker": "dockerd", "crio": "crio", "podman": "podman"}

@@ -102,9 +102,9 @@ def test_uninstall_gives_the_plain_runtime_back(podman: Machine) -> None:
 def test_the_ready_made_hook_does_without_another_runtime(podman: Machine) -> None:
     """At precreate the spec is edited before any runtime reads it. The folder is read because hooks_dir names it."""
     assert run(podman) == (OPEN, DENIED)
-    with open(f"{CHECKOUT}/hooks.d/gpu-oci-hook-podman.json", encoding="utf-8") as file:
+    with open(f"{CHECKOUT}/hooks.d/podman/99-gpu-oci-hook-precreate.json", encoding="utf-8") as file:
         hook = file.read().replace("/usr/local/bin/gpu-oci-hook", COMMAND)
-    path = "/etc/containers/oci/hooks.d/gpu-oci-hook-podman.json"
+    path = "/etc/containers/oci/hooks.d/99-gpu-oci-hook-precreate.json"
     podman.write(path, hook)
     try:
         assert run(podman) == (OPEN, OPEN)

@@ -15,7 +15,7 @@ import pytest
 from gpu_oci_hook.hook import REFUSE, Hook
 from gpu_oci_hook.hooks.state import StateError, parse_state
 from gpu_oci_hook.host.settings import Settings
-from tests.unit.conftest import DENY_ALL, Bundle, FakeHost, Installed, needs_mknod
+from tests.unit.conftest import DENY_ALL, REPOSITORY, Bundle, FakeHost, Installed, needs_mknod
 
 NODES = [("/dev/nvidia0", 195, 0), ("/dev/nvidiactl", 195, 255)]
 BROKEN_STATES = [b"", b" \n", b"{", b"[]", b"null", b"\xff", b'{"id":"c1"}', b'{"bundle":7}', b'{"bundle":"/gone"}']
@@ -163,6 +163,22 @@ def test_installed_hook_without_any_bus(called: Called, bundle: Bundle) -> None:
     assert b"systemd cannot be reached" in done.stderr
     assert len(bundle.rules()) == 3
     assert called("createRuntime", state, extra='on_error = "fail"\n').returncode == 1
+
+
+def test_container_without_gpus_loads_no_library(host: FakeHost, bundle: Bundle) -> None:
+    """What every container of every node pays for."""
+    bundle.spec([("/dev/fuse", 10, 229)])
+    program = (
+        f"import sys; sys.path.insert(0, {str(REPOSITORY)!r}); from gpu_oci_hook.hook import Hook\n"
+        f"from gpu_oci_hook.host.settings import Settings\n"
+        f"hook = Hook('poststart', Settings({{'host_root': {str(host.root)!r}}}))\n"
+        "hook.run(sys.stdin.buffer.read()); heavy = {'os', 're', 'json', 'typing', 'socket', 'jeepney', 'ctypes'}\n"
+        "print(sorted(heavy & set(sys.modules)), hook.code)"
+    )
+    state = json.dumps({"id": "c1", "pid": os.getpid(), "bundle": str(bundle.folder)}).encode()
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", program], input=state, capture_output=True, check=False)
+    assert done.stdout == b"[] 0\n", done.stderr
+    assert done.stderr == b""
 
 
 def test_unknown_stage_is_a_mistake_of_the_caller(called: Called) -> None:

@@ -25,6 +25,7 @@ COMMANDS = (
     "audit",
     "explain",
     "repair",
+    "watch",
     "install",
     "uninstall",
     "status",

@@ -9,12 +9,12 @@ import pytest
 
 from gpu_oci_hook import schemas
 from tests.lab.bundle import legacy_hook, make_bundle
-from tests.lab.container import RUNC, Container
+from tests.lab.container import CRUN, RUNC, Container
 from tests.lab.gpus import make_link
 from tests.lab.installation import COMMAND
 from tests.lab.machine import Machine
 from tests.lab.running import DENIED, GPUS, OPEN, audit, call, pid, start_scope, verdicts
-from tests.lab.runtimes import loses_without_links
+from tests.lab.runtimes import cannot_run, loses_without_links
 from tests.lab.triggers import TRIGGERS
 
 
@@ -101,6 +101,42 @@ def test_wider(installed: Machine) -> None:
     said = audit(installed)["opened"]
     assert said["unit"] == "lab-opened-again.scope"
     assert said["verdict"] == "wider"
+
+
+def test_wider_by_a_runtime_without_policy(installed: Machine) -> None:
+    """crun before 1.8 sets no DevicePolicy: on v1 all is open after a reload."""
+    version = installed.run([CRUN, "--version"]).stdout.split()[2]
+    if installed.version != "v1" or not version.startswith("0."):
+        pytest.skip(f"crun {version} on {installed.version} keeps an exact list")
+    container = Container(make_bundle(installed, "loose", GPUS), CRUN).start()
+    assert container.probe(GPUS) == OPEN
+    before = audit(installed)["loose"]
+    assert before["verdict"] == "wider"
+    assert "at the next daemon-reload" in before["cause"]
+    TRIGGERS["daemon-reload"](container)
+    assert "Every device of the host is open" in audit(installed)["loose"]["cause"]
+    assert call(installed, "repair", "loose", "--narrow")[0] == 0
+    assert verdicts(installed) == {"loose": "ok"}
+    TRIGGERS["daemon-reload"](container)
+    assert container.probe(GPUS) == OPEN
+    assert verdicts(installed) == {"loose": "ok"}
+
+
+def test_crun_s_own_cgroup(installed: Machine) -> None:
+    """Its rules are exact below the scope: what the spec has stays, what it has not only a new container gets."""
+    reason = cannot_run(installed, CRUN)
+    if reason:
+        pytest.skip(reason)
+    fine = Container(make_bundle(installed, "fine", GPUS), CRUN).start()
+    denied = Container(make_bundle(installed, "denied", GPUS, []), CRUN).start()
+    if installed.run([CRUN, "--version"]).stdout.split()[2].startswith("0."):
+        pytest.skip("crun before 1.8 has no cgroup of its own")
+    expected = {"fine": "ok", "denied": "recreate" if installed.version == "v2" else "lost"}
+    assert verdicts(installed) == expected
+    TRIGGERS["reload-and-start"](fine)
+    assert fine.probe(GPUS) == OPEN
+    assert denied.probe(GPUS) == DENIED
+    assert verdicts(installed) == expected
 
 
 def test_unknown_while_paused_or_without_systemd(installed: Machine) -> None:

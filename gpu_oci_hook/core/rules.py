@@ -212,7 +212,7 @@ class Emulator:
         PARTIAL: only one of the two. DENIED: the operator has denied this device by name. NONE: nothing is said
         (``m`` alone lets a container create a node, not use it).
         """
-        entries = [perms for key, perms in self.exceptions.items() if _key_covers(key, number)]
+        entries = [self.exceptions[key] for key in _covering_keys(number) if key in self.exceptions]
         if self.default_allow:
             denied = frozenset("").union(*entries) & frozenset("rw")
             return FULL if not denied else DENIED
@@ -252,5 +252,7 @@ class Emulator:
         return "all" if self.default_allow else "majors"
 
 
-def _key_covers(key: tuple[str, int, int], number: Number) -> bool:
-    return key[0] == number[0] and key[1] in (ANY, number[1]) and key[2] in (ANY, number[2])
+def _covering_keys(number: Number) -> tuple[Number, ...]:
+    """The keys of exceptions that cover a number: looked up, since a spec may have ten thousand of each."""
+    kind, major, minor = number
+    return number, (kind, major, ANY), (kind, ANY, minor), (kind, ANY, ANY)

@@ -49,4 +49,4 @@ def _growth(axes, growth: list[Growth]) -> None:  # type: ignore[no-untyped-def]
     axes.set_ylabel("our processor time, ms")
     axes.set_title("How it grows (the runtime's place taken by /bin/true)")
     if growth:
-        axes.legend(loc="upper left")
+        axes.legend(loc="best", fontsize="small")

@@ -27,7 +27,7 @@ What the wrapper costs, beside the bare runtime: real runc with the systemd cgro
 {short}
 
 Each round runs both sides, in turns; *ratio* is the median of ours / bare within a round, *added* the median
-difference.
+difference. The machine had other work to do meanwhile: the quartiles show how far that reaches.
 
 {comparisons}
 {growth}

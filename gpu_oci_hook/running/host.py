@@ -16,7 +16,7 @@ from gpu_oci_hook.host.paths import below, device_type, real_path
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gpu_oci_hook.core.devices import Number
+    from gpu_oci_hook.core.devices import Family, Node, Number
     from gpu_oci_hook.host.settings import Settings
 
 # Control nodes of NVIDIA's drivers: every GPU container is given them, and alone they reach no GPU.
@@ -32,13 +32,26 @@ SHARED = (
 )
 
 
+class RememberedInventory(Inventory):
+    """An inventory that answers for each path once: containers of one host name the same few nodes."""
+
+    def __init__(self, root: str, driver_roots: Iterable[str], families: Iterable[Family]) -> None:
+        super().__init__(root, driver_roots, families)
+        self._at: dict[str, Node | None] = {}
+
+    def node(self, path: str) -> Node | None:
+        if path not in self._at:
+            self._at[path] = super().node(path)
+        return self._at[path]
+
+
 class Host:
     """Facts about the host that all its containers share. Raises cgroup.CgroupError where it has no cgroups."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.root = settings.host_root
-        self.inventory = Inventory(self.root, settings.driver_roots, settings.families)
+        self.inventory = RememberedInventory(self.root, settings.driver_roots, settings.families)
         self.context = Context(self.inventory, settings.access, settings.policy)
         self.hierarchies = cgroup.hierarchies(self.root)
         self.filesystems = HostFilesystems(self.root, [below(each, "/dev") for each in settings.driver_roots])

@@ -16,11 +16,13 @@ CONTAINERS = int(os.environ.get("GPU_OCI_LAB_CONTAINERS", "100"))
 SECONDS, MEGABYTES = 1.0, 60
 START = f"for i; do {RUNC} --systemd-cgroup run -d --bundle /var/lib/lab/bundles/$i $i </dev/null >/dev/null 2>&1; done"
 MEASURE = """
-import json, resource, subprocess, sys, time
+import json, os, resource, subprocess, sys, time
+os.nice(-15)  # what else this machine does is not what is measured
 start = time.monotonic()
 done = subprocess.run(sys.argv[1:], stdout=subprocess.PIPE)
 usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(json.dumps([time.monotonic() - start, usage.ru_maxrss / 1024, json.loads(done.stdout)]))
+took = time.monotonic() - start, usage.ru_utime + usage.ru_stime
+print(json.dumps([*took, usage.ru_maxrss / 1024, json.loads(done.stdout)]))
 """
 
 
@@ -35,14 +37,18 @@ def start_many(machine: Machine, count: int) -> list[str]:
 
 def test_audit_is_quick_and_small(installed: Machine) -> None:
     ids = start_many(installed, CONTAINERS)
-    seconds, megabytes = [], []
+    seconds, processors, megabytes = [], [], []
     for _ in range(3):
         done = installed.run(["python3", "-c", MEASURE, COMMAND, "audit", "--json"])
-        took, memory, report = json.loads(done.stdout)
+        took, processor, memory, report = json.loads(done.stdout)
         assert sorted(each["id"] for each in report["containers"]) == sorted(ids)
         seconds.append(took)
+        processors.append(processor)
         megabytes.append(memory)
         time.sleep(0.2)
-    print(f"\naudit of {CONTAINERS} containers, {installed.version}: {min(seconds):.2f} s, {max(megabytes):.0f} MB")
+    print(
+        f"\naudit of {CONTAINERS} containers, {installed.version}: {min(seconds):.2f} s, "
+        f"{min(processors):.2f} s of a processor, {max(megabytes):.0f} MB"
+    )
     assert min(seconds) < SECONDS
     assert max(megabytes) < MEGABYTES

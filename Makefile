@@ -19,6 +19,7 @@ lib = $(PREFIX)/lib/gpu-oci-hook
 man8 = $(PREFIX)/share/man/man8
 bash = $(PREFIX)/share/bash-completion/completions
 zsh = $(PREFIX)/share/zsh/site-functions
+units = $(PREFIX)/lib/systemd/system
 fill = sed -e 's|@PYTHON@|$(PYTHON)|' -e 's|@LIB@|$(lib)|' -e 's|@RUN_DIR@|$(RUN_DIR)|'
 tools = $(VENV)/bin
 scripts = $(wildcard .ci/run bin/gpu-oci-runtime packaging/*.sh tests/*.sh demo/*.sh)
@@ -71,12 +72,16 @@ install:  ## install below PREFIX=/usr/local (BUNDLE=no: with the distribution's
 	install -m 644 man/gpu-oci-hook.8 man/gpu-oci-runtime.8 '$(DESTDIR)$(man8)'
 	install -m 644 completions/gpu-oci-hook.bash '$(DESTDIR)$(bash)/gpu-oci-hook'
 	install -m 644 completions/gpu-oci-hook.zsh '$(DESTDIR)$(zsh)/_gpu-oci-hook'
+	install -d '$(DESTDIR)$(units)'
+	for unit in $(notdir $(wildcard deploy/*.*)); do \
+	  sed 's|/usr/local/bin/|$(bin)/|' "deploy/$$unit" >'$(DESTDIR)$(units)'/"$$unit"; done
 
 uninstall:  ## take away all that install has put there
 	rm -f '$(DESTDIR)$(bin)/gpu-oci-runtime' '$(DESTDIR)$(bin)/gpu-oci-hook'
 	rm -rf '$(DESTDIR)$(lib)'
 	rm -f '$(DESTDIR)$(man8)/gpu-oci-hook.8' '$(DESTDIR)$(man8)/gpu-oci-runtime.8'
 	rm -f '$(DESTDIR)$(bash)/gpu-oci-hook' '$(DESTDIR)$(zsh)/_gpu-oci-hook'
+	rm -f $(patsubst deploy/%,'$(DESTDIR)$(units)/%',$(wildcard deploy/*.*))
 
 generate: venv  ## write the man page and the completions anew from the program's parser
 	'$(tools)/python' packaging/generate.py

@@ -5,7 +5,7 @@
 #    source ~/.local/share/bash_completion/gpu-oci-hook
 # See also: https://github.com/scop/bash-completion/blob/main/doc/configuration.md
 
-_shtab_gpu_oci_hook_subparsers=(validate plan apply hook links audit explain repair install uninstall status schema)
+_shtab_gpu_oci_hook_subparsers=(validate plan apply hook links audit explain repair watch install uninstall status schema)
 
 _shtab_gpu_oci_hook_validate_option_strings=(-h --help --config --root --debug --json --runtime)
 _shtab_gpu_oci_hook_plan_option_strings=(-h --help --config --root --debug --json)
@@ -15,6 +15,7 @@ _shtab_gpu_oci_hook_links_option_strings=(-h --help --config --root --debug --js
 _shtab_gpu_oci_hook_audit_option_strings=(-h --help --config --root --debug --json --all --host --metrics)
 _shtab_gpu_oci_hook_explain_option_strings=(-h --help --config --root --debug)
 _shtab_gpu_oci_hook_repair_option_strings=(-h --help --config --root --debug --json --all --narrow --dry-run)
+_shtab_gpu_oci_hook_watch_option_strings=(-h --help --config --root --debug)
 _shtab_gpu_oci_hook_install_option_strings=(-h --help --config --root --debug --json --runtime-name --set-default --dry-run --restart --config-path --wrapper)
 _shtab_gpu_oci_hook_uninstall_option_strings=(-h --help --config --root --debug --json --dry-run --restart --config-path --wrapper)
 _shtab_gpu_oci_hook_status_option_strings=(-h --help --config --root --debug --json --config-path --wrapper)
@@ -27,7 +28,7 @@ _shtab_gpu_oci_hook_hook_pos_0_choices=(prestart createRuntime poststart precrea
 _shtab_gpu_oci_hook_install_pos_0_choices=(containerd docker crio podman nvidia)
 _shtab_gpu_oci_hook_uninstall_pos_0_choices=(containerd docker crio podman nvidia)
 _shtab_gpu_oci_hook_status_pos_0_choices=(containerd docker crio podman nvidia)
-_shtab_gpu_oci_hook_pos_0_choices=(validate plan apply hook links audit explain repair install uninstall status schema)
+_shtab_gpu_oci_hook_pos_0_choices=(validate plan apply hook links audit explain repair watch install uninstall status schema)
 
 _shtab_gpu_oci_hook_validate__h_nargs=0
 _shtab_gpu_oci_hook_validate___help_nargs=0
@@ -67,6 +68,9 @@ _shtab_gpu_oci_hook_repair___json_nargs=0
 _shtab_gpu_oci_hook_repair___all_nargs=0
 _shtab_gpu_oci_hook_repair___narrow_nargs=0
 _shtab_gpu_oci_hook_repair___dry_run_nargs=0
+_shtab_gpu_oci_hook_watch__h_nargs=0
+_shtab_gpu_oci_hook_watch___help_nargs=0
+_shtab_gpu_oci_hook_watch___debug_nargs=0
 _shtab_gpu_oci_hook_install__h_nargs=0
 _shtab_gpu_oci_hook_install___help_nargs=0
 _shtab_gpu_oci_hook_install___debug_nargs=0

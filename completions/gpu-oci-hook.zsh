@@ -22,6 +22,7 @@ _shtab_gpu_oci_hook_commands() {
     status:'show which engines have our wrapper registered'
     uninstall:'take our registration with a container engine away'
     validate:'say what is wrong with a bundle, and whether it would survive a reload'
+    watch:'keep the GPUs of running containers through every reload'
   )
   _describe 'gpu-oci-hook commands' _commands
 }
@@ -197,6 +198,16 @@ _shtab_gpu_oci_hook_validate_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_gpu_oci_hook_validate_defaults_added=0
 
+_shtab_gpu_oci_hook_watch_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--config[settings (default\: \/etc\/gpu-oci-hook\/config.toml)]:FILE:"
+  "--root[where the host\'s \/dev, \/proc and \/etc are (host_root)]:DIR:"
+  "--debug[show tracebacks]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_gpu_oci_hook_watch_defaults_added=0
+
 
 _shtab_gpu_oci_hook() {
   local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->gpu-oci-hook'
@@ -228,6 +239,7 @@ _shtab_gpu_oci_hook() {
         status) _arguments -C -s $_shtab_gpu_oci_hook_status_options ;;
         uninstall) _arguments -C -s $_shtab_gpu_oci_hook_uninstall_options ;;
         validate) _arguments -C -s $_shtab_gpu_oci_hook_validate_options ;;
+        watch) _arguments -C -s $_shtab_gpu_oci_hook_watch_options ;;
       esac
   esac
 }

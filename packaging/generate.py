@@ -23,8 +23,10 @@ def generated() -> dict[str, str]:
     """The generated files: path in the repository → text."""
     os.environ["COLUMNS"] = "80"  # argparse wraps its usage lines to the terminal's width
     parser = build_parser([])
-    data = {"version": __version__, "project_name": "gpu-oci-hook", "manual_section": "8", "authors": []}
-    page = str(Manpage(parser, {**data, "format": "single-commands-section"}))
+    parser.epilog = None  # man/gpu-oci-hook.sections says more of the exit codes
+    summary = "keeps the GPUs of containers through systemd's reloads"  # without one, apropos does not find the page
+    data = {"version": __version__, "project_name": "gpu-oci-hook", "manual_section": "8", "description": summary}
+    page = str(Manpage(parser, {**data, "authors": [], "format": "single-commands-section"}))
     _, _, page = page.partition("\n")  # the title line carries the day it was made
     title = f'.TH GPU\\-OCI\\-HOOK 8 "" "gpu\\-oci\\-hook {__version__}"\n'
     with open(SECTIONS, encoding="utf-8") as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,7 @@ def test_man_pages_are_well_formed(path: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     assert done.stderr == ""
     assert "EXIT STATUS" in done.stdout
+    assert re.search(r"\nNAME\n +gpu-oci-\w+ +- +\w", done.stdout), "apropos finds a page by the line below NAME"
 
 
 def test_completions_are_shell() -> None:

@@ -31,6 +31,11 @@ if [ "$BUNDLE" = yes ]; then
   rm -rf "${target:?}/bin"
 fi
 
+if [ "$BUNDLE" = no ]; then
+  "$PYTHON" -c 'import elftools, jeepney, jsonschema, pyudev, toml, tomlkit, yaml' ||
+    echo "warning: $PYTHON does not have all libraries; README names the packages" >&2
+fi
+
 "$PYTHON" -m compileall -q -o 0 "$target" || true
 "$PYTHON" -I "$here/create_path.py" "$target"
 chmod -R u=rwX,go=rX "$target"

@@ -77,6 +77,9 @@ def report(error: Exception) -> int:
     message, hint = getattr(error, "message", ""), getattr(error, "hint", "")
     if isinstance(error, OSError) and not message:
         message = error.strerror or str(error)
+    if isinstance(error, ImportError):
+        message = f"the Python library {error.name} is missing for {sys.executable}"
+        hint = "install the distribution's package of it, or install this program with BUNDLE=yes"
     if not message:
         message, hint = f"internal error: {error!r}", "run it again with --debug and report what it says"
     print(f"{style.red('error:')} {printable(message)}", file=sys.stderr)

@@ -39,4 +39,7 @@ def _compile(run_dir: str, source: str) -> tuple[Settings, str, str]:
     try:
         return (*compile_settings(source, run_dir), "")
     except SettingsError as error:
-        return Settings(), "", f"{error.message}; the defaults are used"
+        problem = error.message
+    except ImportError as error:  # installed with BUNDLE=no, and without the distribution's packages
+        problem = f"{source} cannot be read: the Python library {error.name} is missing"
+    return Settings(), "", f"{problem}; the defaults are used"

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.conftest import Bundle, Installed
+from tests.unit.conftest import REPOSITORY, Bundle, Installed
 from tests.unit.core.test_argv import SHAPES
 
 # A stand-in for runc that says what it was given. The real ones are called in tests/lab.
@@ -307,3 +307,22 @@ def test_a_caller_that_ignores_alarms_does_not_take_the_deadline_away(installed:
     )
     done = subprocess.run([sys.executable, "-c", program], timeout=20, check=False)
     assert done.returncode == -signal.SIGALRM
+
+
+def test_a_missing_library_is_one_line_and_the_defaults(installed: Installed, tmp_path: Path) -> None:
+    """BUNDLE=no on a host without the distribution's packages: an interpreter that has none of the libraries."""
+    prefix = tmp_path / "prefix"
+    bare = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+    options = [f"PREFIX={prefix}", f"RUN_DIR={tmp_path}/run", f"PYTHON={bare}/bin/python", "BUNDLE=no"]
+    made = subprocess.run(
+        ["make", "-s", "-C", str(REPOSITORY), "install", *options], capture_output=True, text=True, check=True
+    )
+    assert "does not have all libraries" in made.stderr
+    environment = installed.settings(tmp_path, None, ["/no/such/runtime"])
+    done = call(prefix / "bin/gpu-oci-runtime", "--version", environment=environment)
+    assert "library toml is missing; the defaults are used" in done.stderr
+    assert "Traceback" not in done.stderr
+    done = call(prefix / "bin/gpu-oci-hook", "plan", str(tmp_path), environment=environment)
+    assert "error: the Python library toml is missing" in done.stderr
+    assert "BUNDLE=yes" in done.stderr

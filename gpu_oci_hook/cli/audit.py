@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_oci_hook.cli.errors import FINE, PROBLEMS, CommandError
 from gpu_oci_hook.cli.options import new_command, settings_of
-from gpu_oci_hook.cli.render import Style, print_findings, print_json, table
+from gpu_oci_hook.cli.render import Style, count, print_findings, print_json, table
 from gpu_oci_hook.core.devices import spell
 from gpu_oci_hook.core.findings import NOTE
 from gpu_oci_hook.running import judge
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from gpu_oci_hook.core.findings import Finding
     from gpu_oci_hook.running.audit import Audited, Report
+    from gpu_oci_hook.running.discover import Container
     from gpu_oci_hook.running.host import Host
 
 
@@ -128,7 +129,7 @@ def print_report(report: Report, everything: bool, style: Style) -> None:
         print(_painted(line, style))
     for each in shown:
         if each.verdict.name in (*judge.PROBLEMS, judge.UNKNOWN):
-            print(f"\n{style.bold(each.facts.container.id[:12])}: {each.verdict.cause}")
+            print(f"\n{style.bold(_name(each.facts.container))}: {each.verdict.cause}")
             if each.verdict.fix:
                 print(f"  {style.dim('fix:')} {each.verdict.fix}")
     print(f"{chr(10) if shown else ''}{summary(report)}")
@@ -137,7 +138,12 @@ def print_report(report: Report, everything: bool, style: Style) -> None:
 def _row(audited: Audited) -> tuple[str, ...]:
     container, given = audited.facts.container, audited.facts.given
     devices = " ".join(spell(number)[2:] for number in sorted(given)[:4]) + (" …" if len(given) > 4 else "")
-    return audited.verdict.name, container.id[:12], container.engine, devices, container.unit or "-"
+    return audited.verdict.name, _name(container), container.engine, devices, container.unit or "-"
+
+
+def _name(container: Container) -> str:
+    """The id, as engines shorten it; a container that no runtime knows of has none."""
+    return container.id[:12] or f"pid {container.pid}"
 
 
 def _painted(line: str, style: Style) -> str:
@@ -153,4 +159,4 @@ def summary(report: Report) -> str:
     names = [each.verdict.name for each in report.containers]
     counts = ", ".join(f"{names.count(name)} {name}" for name in dict.fromkeys(sorted(names)))
     systemd = f"systemd {report.systemd}" if report.systemd else "systemd not reached"
-    return f"{len(names)} containers on {systemd}, cgroup v{report.cgroup}{': ' + counts if counts else ''}"
+    return f"{count(len(names), 'container')} on {systemd}, cgroup v{report.cgroup}{': ' + counts if counts else ''}"

@@ -50,9 +50,11 @@ def request_of(args: argparse.Namespace, wrapper_needed: bool = False) -> Reques
         runtimes=tuple(settings.runtimes),
     )
     if wrapper_needed and not is_program(request.root, request.wrapper):
+        root = "" if request.root in ("", "/") else request.root
+        where, destination = (f" below {root}", f" DESTDIR={root}") if root else ("", "")
         raise CommandError(
-            f"there is no program {request.wrapper}, and containers would not start with it missing",
-            "install it first (make install), or name it with --wrapper",
+            f"there is no program {request.wrapper}{where}, and containers would not start with it missing",
+            f"install it first (make install{destination}), or name it with --wrapper",
         )
     return request
 

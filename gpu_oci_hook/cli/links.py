@@ -49,7 +49,8 @@ def _print(edits: list[LinkEdit], findings: list[Finding], dry_run: bool) -> Non
     style = Style(sys.stdout)
     if not edits:
         print("This host has no GPU node, so there is nothing to link.")
-    changed = [edit for edit in edits if edit.action in ("create", "replace")]
+    failed = {finding.path for finding in findings if finding.code == "link-failed"}
+    changed = [edit for edit in edits if edit.action in ("create", "replace") and edit.path not in failed]
     for line in table((edit.action, edit.path, f"-> {edit.target}", edit.reason) for edit in changed):
         print(line)
     kept = sum(edit.action == "keep" for edit in edits)

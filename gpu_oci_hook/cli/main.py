@@ -10,7 +10,7 @@ import sys
 
 from gpu_oci_hook import __version__
 from gpu_oci_hook.cli.errors import PROBLEMS, CommandError
-from gpu_oci_hook.cli.options import add_common
+from gpu_oci_hook.cli.options import add_common, check_root
 from gpu_oci_hook.cli.render import Style
 from gpu_oci_hook.core.findings import printable
 
@@ -39,6 +39,8 @@ def main(argv: list[str] | None = None) -> int:
     _open_streams()
     args = build_parser(arguments).parse_args(arguments)
     try:
+        if args.command != "hook":  # which never stops a container
+            check_root(args)
         code = int(args.run(args))
         sys.stdout.flush()
     except BrokenPipeError:

@@ -7,6 +7,7 @@ import os
 import shutil
 from typing import Any
 
+from gpu_oci_hook.cli.errors import CommandError
 from gpu_oci_hook.core.request import Context
 from gpu_oci_hook.host.inventory import Inventory
 from gpu_oci_hook.host.settings import Settings
@@ -34,6 +35,13 @@ def add_common(parser: argparse.ArgumentParser) -> None:
         "--root", metavar="DIR", default=unset, help="where the host's /dev, /proc and /etc are (host_root)"
     )
     parser.add_argument("--debug", action="store_true", default=unset, help="show tracebacks")
+
+
+def check_root(args: argparse.Namespace) -> None:
+    """Raises CommandError for a --root that is no folder: all below it would pass for absent."""
+    root = getattr(args, "root", "/")
+    if not os.path.isdir(root):
+        raise CommandError(f"--root {root} is no folder", "name the folder that has the host's dev, proc and etc")
 
 
 def settings_of(args: argparse.Namespace) -> Settings:

@@ -109,12 +109,13 @@ def survives(judged: list[Fate]) -> bool | None:
     return False if False in answers else None if None in answers else True
 
 
-def survival_findings(judged: list[Fate], driver: str) -> list[Finding]:
+def survival_findings(judged: list[Fate], driver: str, machine: Machine) -> list[Finding]:
     """One finding for each reason, with the devices that it applies to."""
     groups: dict[str, list[Fate]] = {}
     for fate in judged:
         groups.setdefault(fate.forecast.reason, []).append(fate)
     found = []
+    runtime_hint = "" if machine.runtime.version else "name the runtime with --runtime PATH"
     for reason, group in groups.items():
         names = ", ".join(f"{fate.device.path} ({spell(fate.device.number)})" for fate in group)
         first = group[0].forecast
@@ -123,7 +124,7 @@ def survival_findings(judged: list[Fate], driver: str) -> list[Finding]:
         elif WIDENED in first.outcomes.values():
             found.append(say.warning("opens-everything", "", f"{names}: {reason}", first.fix))
         elif first.survives is None:
-            found.append(say.note("survival-unknown", "", f"{names}: {reason}", "name the runtime with --runtime PATH"))
+            found.append(say.note("survival-unknown", "", f"{names}: {reason}", runtime_hint))
     if judged and not driver:
         found.append(
             say.note(

@@ -72,7 +72,7 @@ def _judge(spec: Spec, settings: Settings, machine: Machine) -> tuple[list[Fate]
     context = context_of(settings, machine.runtime.path)
     plan = make_plan(spec, context)
     judged = fates(spec, plan.devices, context.host, machine)
-    return judged, [*plan.findings, *_missing_rules(plan), *survival_findings(judged, driver_of(spec))]
+    return judged, [*plan.findings, *_missing_rules(plan), *survival_findings(judged, driver_of(spec), machine)]
 
 
 def _missing_rules(plan: Plan) -> list[Finding]:

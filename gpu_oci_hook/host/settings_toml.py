@@ -50,10 +50,10 @@ def read_values(path: str) -> dict[str, Any]:
     except OSError as error:
         raise SettingsError(f"{path} cannot be read: {error.strerror}", "name another file with --config") from error
     except (ValueError, IndexError, TypeError, KeyError, AttributeError) as error:  # what the toml parser raises
-        raise SettingsError(f"{path} is not TOML: {error}", "the manual shows a complete file") from error
+        raise SettingsError(f"{path} is not TOML: {error}", "gpu-oci-hook schema settings lists all keys") from error
     problems = check(values)
     if problems:
-        raise SettingsError(f"{path}: {'; '.join(problems)}", "the manual lists all keys: man gpu-oci-hook")
+        raise SettingsError(f"{path}: {'; '.join(problems)}", "gpu-oci-hook schema settings lists all keys")
     return values
 
 

@@ -46,7 +46,7 @@ def listed(situation: Situation) -> Listed:
         return Listed(UNKNOWN, "Unknown: which cgroup driver is used could not be found out.")
     systemd, version = situation.systemd, situation.runtime_version
     if situation.runtime not in ("runc", "crun"):
-        return Listed(UNKNOWN, "Unknown: the runtime is neither runc nor crun.")
+        return Listed(UNKNOWN, "Unknown: no runtime was found that is runc or crun.")
     if systemd is None or version is None or situation.cgroup is None:
         missing = "systemd's version" if systemd is None else "the runtime's version" if version is None else "v1 or v2"
         return Listed(UNKNOWN, f"Unknown: {missing} could not be found out.")

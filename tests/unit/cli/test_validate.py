@@ -97,6 +97,8 @@ def test_without_a_link_it_depends(
     assert seen.value["survives_reload"] is expected
     assert seen.value["runtime"]["kind"] == "runc"
     assert ("survival-unknown" in seen.codes()) is (expected is None)
+    hints = [finding["hint"] for finding in seen.value["findings"] if finding["code"] == "survival-unknown"]
+    assert all(("--runtime" in hint) is (runc == "(devel)") for hint in hints), "the hint names what is missing"
 
 
 def test_unknown_is_no_problem_by_itself(validate: Validator, bundle: Bundle) -> None:

@@ -107,6 +107,7 @@ def test_what_cannot_be_used_is_named(tmp_path: Path, text: str, place: str) -> 
     with pytest.raises(SettingsError) as caught:
         load(str(file))
     assert place in caught.value.message
+    assert "gpu-oci-hook schema settings" in caught.value.hint
 
 
 def test_all_problems_at_once(tmp_path: Path) -> None:

@@ -40,8 +40,8 @@ with valgrind and holds them to tests/unit/instruction_budget.json. Nothing in t
 
 ## Why some are missed
 
-- A runtime call takes 6 ms, and starting any sh takes close to 1: no wrapper in sh stays within a tenth of `--version`,
-  `kill` or `delete`. Only a compiled one would.
+- On an idle machine a runtime call takes about 5 ms, and starting any sh takes 1: no wrapper in sh stays
+  within a tenth of `--version`, `kill` or `delete`. Only a compiled one would.
 - With GPUs the interpreter's own start is most of what is added: 15 of 25 million instructions.
 - A request by environment for 123 devices ends as 123 more rules for systemd. runc alone, given the same rules, takes
   that much longer too: the line below it has this taken out.

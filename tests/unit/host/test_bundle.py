@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import errno
 import os
 import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -112,6 +114,30 @@ def test_a_read_only_filesystem_leaves_the_old_file(tmp_path: Path) -> None:
         assert config.read_text() == '{"old":1}'
     finally:
         subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+AS_NOBODY = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from gpu_oci_hook.host.bundle import read_spec, replace_spec
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+try:
+    replace_spec(read_spec(sys.argv[2]), "{}")
+except PermissionError as error:
+    sys.exit(error.errno)
+"""
+
+
+@as_root
+def test_a_folder_that_may_not_be_written_leaves_the_old_file() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        config = Path(folder) / "config.json"
+        config.write_text('{"old":1}')
+        done = subprocess.run([sys.executable, "-c", AS_NOBODY, str(REPOSITORY), str(config)], check=False)
+        assert done.returncode == errno.EACCES
+        assert config.read_text() == '{"old":1}'
+        assert os.listdir(folder) == ["config.json"]
 
 
 WRITER = """

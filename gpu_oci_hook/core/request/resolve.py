@@ -29,6 +29,7 @@ class Resolver:
         self.devices: dict[Number, GivenDevice] = {}
         self.nodes: dict[Number, Node] = {}
         self.findings: list[Finding] = []
+        self.absent: list[Claim] = []  # nodes of a family that this host has neither by name nor by number
 
     def take(self, claim: Claim) -> None:
         """Resolve one claim. Claims about other kinds of devices leave no trace."""
@@ -101,7 +102,9 @@ class Resolver:
             self._given(claim, node)
             return
         family = self.host.family_of(number)
-        if family and claim.path and number[1] <= MAJOR_MAX and number[2] <= MINOR_MAX:
+        if not family and self.host.owns_path(claim.path):
+            self.absent.append(claim)
+        elif family and claim.path and number[1] <= MAJOR_MAX and number[2] <= MINOR_MAX:
             # No such node on the host, under any driver root, but the driver is there (HAMi #776 and #872): the spec's
             # own number stands.
             self.devices.setdefault(number, GivenDevice(claim.path, number, family, claim))
@@ -111,6 +114,20 @@ class Resolver:
                     claim.place,
                     f"the host has no node for {claim.path} ({spell(number)}), so there is nothing to link to",
                     "set driver_roots to where the driver's /dev is, if it runs in a container",
+                )
+            )
+
+    def report_absent(self) -> None:
+        """Say once that the driver behind nodes of the spec is not there (compare gpu-operator#2854)."""
+        if self.absent:
+            names = ", ".join(claim.path for claim in self.absent[:4])
+            more = f" and {len(self.absent) - 4} more" if len(self.absent) > 4 else ""
+            self.findings.append(
+                say.warning(
+                    "driver-not-loaded",
+                    self.absent[0].place,
+                    f"this host has neither {names}{more} nor a driver of that major; no rule was added",
+                    "load the driver, then recreate the container",
                 )
             )
 
@@ -137,6 +154,7 @@ def find_devices(spec: Spec, context: Context) -> tuple[list[GivenDevice], list[
     emulator = Emulator(spec.rules)
     for claim in (*node_claims(spec), *rule_claims(spec, emulator)):
         resolver.take(claim)
+    resolver.report_absent()
     asks = Asks(spec, context.policy)
     if asks and not emulator.allows_all:
         from gpu_oci_hook.core.request.stack import stack_claims

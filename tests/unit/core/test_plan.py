@@ -42,6 +42,9 @@ class ValueHost:
     def drivers(self) -> list[tuple[str, int, str]]:
         return [("c", major, name) for major, name in self.majors.items()]
 
+    def owns_path(self, path: str) -> bool:
+        return NVIDIA.owns_path(path)
+
     def link(self, number: Any) -> Link:
         return self.links.get(number, Link(MISSING))
 
@@ -169,7 +172,10 @@ def test_no_node_on_the_host_but_the_driver_is_there() -> None:
 
 
 def test_no_node_and_no_driver_is_no_device() -> None:
-    assert edits(plan_for(ValueHost({}, {}), [("/dev/nvidia-uvm", "c", 510, 0)])) == []
+    plan = plan_for(ValueHost({}, {}), [("/dev/nvidia-uvm", "c", 510, 0), CTL, GPU0])
+    assert edits(plan) == []
+    assert codes(plan) == ["driver-not-loaded"]
+    assert "/dev/nvidia-uvm, /dev/nvidiactl, /dev/nvidia0" in plan.findings[0].message
 
 
 def test_the_operators_word() -> None:

@@ -164,3 +164,23 @@ def test_drop_ins_as_systemd_writes_them() -> None:
 def test_comments_quotes_and_missing_permissions() -> None:
     text = ';DeviceAllow=/dev/a rw\n  DeviceAllow = "/dev/nvidia0"   rw\nDeviceAllow=char-pts\nnonsense\n=\n'
     assert parse_unit(text) == ("", [("/dev/nvidia0", "rw"), ("char-pts", "")])
+
+
+R06_OTHERS = "char-136 /dev/char/226:128 /dev/char/226:1 /dev/char/81:0 /dev/char/10:200 /dev/char/5:2"
+R06_CREATE = "DeviceAllow=char-* m\nDeviceAllow=block-* m\n"
+R06_GPU: dict[str, Number] = {
+    f"/dev/char/{major}:{minor}": ("c", major, minor)
+    for major, minor in ((509, 1), (509, 0), (195, 255), (195, 254), (195, 0))
+}
+
+
+def test_two_drop_ins_of_one_host() -> None:
+    """R06: of two ways to start Docker's containers one has the GPU in 50-DeviceAllow.conf, the other has not."""
+    others = "".join(f"DeviceAllow={path} rwm\n" for path in R06_OTHERS.split()) + R06_CREATE
+    healthy = "[Scope]\nDeviceAllow=\n" + "".join(f"DeviceAllow={path} rwm\n" for path in R06_GPU) + others
+    _, with_gpu = parse_unit(healthy)
+    _, without = parse_unit("[Scope]\nDeviceAllow=\n" + others.replace("DeviceAllow=/dev/char/81:0 rwm\n", ""))
+    assert (len(with_gpu), len(without)) == (13, 7)
+    for number in R06_GPU.values():
+        assert opens(number, STRICT, with_gpu, V252, host()) == "rwm"
+        assert opens(number, STRICT, without, V252, host()) == "m"

@@ -36,6 +36,13 @@ from gpu_oci_hook.core import process
         ("/kubepods/burstable/pod1/2", "", "", "-.slice"),
         ("/kubepods.slice/2", "", "", "kubepods.slice"),
         ("/system.slice/_cgroup.service", "cgroup.service", "/system.slice/_cgroup.service", "system.slice"),
+        # R79: Slurm's own scope; what it has below is not systemd's.
+        (
+            "/system.slice/slurmstepd.scope/job_12/step_0/user/task_0",
+            "slurmstepd.scope",
+            "/system.slice/slurmstepd.scope",
+            "system.slice",
+        ),
         ("/init.scope", "init.scope", "/init.scope", "-.slice"),
         ("/", "", "", "-.slice"),
         ("/..", "", "", "-.slice"),

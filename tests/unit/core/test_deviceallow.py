@@ -166,21 +166,20 @@ def test_comments_quotes_and_missing_permissions() -> None:
     assert parse_unit(text) == ("", [("/dev/nvidia0", "rw"), ("char-pts", "")])
 
 
-R06_OTHERS = "char-136 /dev/char/226:128 /dev/char/226:1 /dev/char/81:0 /dev/char/10:200 /dev/char/5:2"
-R06_CREATE = "DeviceAllow=char-* m\nDeviceAllow=block-* m\n"
-R06_GPU: dict[str, Number] = {
-    f"/dev/char/{major}:{minor}": ("c", major, minor)
-    for major, minor in ((509, 1), (509, 0), (195, 255), (195, 254), (195, 0))
-}
+R06_GPU: list[Number] = [("c", 509, 1), ("c", 509, 0), ("c", 195, 255), ("c", 195, 254), ("c", 195, 0)]
+R06_OTHERS = ["226:128", "226:1", "81:0"]
+R06_DEFAULTS = ["10:200", "5:2", "5:0", "1:9", "1:8", "1:7", "1:5", "1:3"]
+R06_GROUPS = "DeviceAllow=char-136 rwm\nDeviceAllow=char-* m\nDeviceAllow=block-* m\n"
 
 
 def test_two_drop_ins_of_one_host() -> None:
     """R06: of two ways to start Docker's containers one has the GPU in 50-DeviceAllow.conf, the other has not."""
-    others = "".join(f"DeviceAllow={path} rwm\n" for path in R06_OTHERS.split()) + R06_CREATE
-    healthy = "[Scope]\nDeviceAllow=\n" + "".join(f"DeviceAllow={path} rwm\n" for path in R06_GPU) + others
-    _, with_gpu = parse_unit(healthy)
-    _, without = parse_unit("[Scope]\nDeviceAllow=\n" + others.replace("DeviceAllow=/dev/char/81:0 rwm\n", ""))
-    assert (len(with_gpu), len(without)) == (13, 7)
-    for number in R06_GPU.values():
+    head = "[Scope]\nDeviceAllow=\n" + R06_GROUPS
+    numbers = [f"{major}:{minor}" for _, major, minor in R06_GPU]
+    paths = [f"DeviceAllow=/dev/char/{number} rwm\n" for number in numbers + R06_OTHERS + R06_DEFAULTS]
+    _, with_gpu = parse_unit(head + "".join(paths))
+    _, without = parse_unit(head + "".join(paths[-len(R06_DEFAULTS) :]))
+    assert (len(with_gpu), len(without)) == (19, 11)
+    for number in R06_GPU:
         assert opens(number, STRICT, with_gpu, V252, host()) == "rwm"
         assert opens(number, STRICT, without, V252, host()) == "m"

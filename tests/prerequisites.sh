@@ -21,6 +21,7 @@ lab_parts="/lib/systemd/systemd:systemd
 /usr/sbin/dockerd:docker.io
 /usr/bin/shellcheck:shellcheck
 /usr/bin/valgrind:valgrind
+/usr/bin/strace:strace
 /usr/bin/nsenter:util-linux
 /usr/bin/make:make
 /usr/bin/python3:python3

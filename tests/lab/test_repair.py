@@ -123,7 +123,15 @@ def test_child_cgroup_that_denies_on_v1(installed: Machine) -> None:
     script = f"mkdir {child} && echo 'c 195:0 rwm' >{child}/devices.deny && echo {pid(container)} >{child}/cgroup.procs"
     installed.run(["sh", "-c", script])
     assert verdicts(installed) == {"parent": "lost"}
-    assert call(installed, "repair", "parent")[0] == 0
+    trace = ["strace", "-f", "-e", "trace=openat,open,creat", "-o", "/tmp/trace", COMMAND, "repair", "parent"]
+    installed.run(trace)
+    # Field report R28: a denial first, even for a moment, is felt by every process of the container (runc#2474).
+    written = {
+        line.split('"')[1].rpartition("/")[2]
+        for line in installed.read("/tmp/trace").splitlines()
+        if "O_WRONLY" in line and "/devices." in line
+    }
+    assert written == {"devices.allow"}
     assert verdicts(installed) == {"parent": "ok"}
     assert "c 195:0 rw" in installed.read(f"{child}/devices.list")
 

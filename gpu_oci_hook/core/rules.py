@@ -227,16 +227,20 @@ class Emulator:
 
     def denied_by_name(self, number: Number) -> set[str]:
         """Which of r, w and m a rule that names the device denies, with no allow rule after it that gives them back."""
-        return {letter for letter in "rwm" if self._is_denied(number, letter)}
-
-    def _is_denied(self, number: Number, letter: str) -> bool:
+        denied: set[str] = set()
+        unsaid = set("rwm")
         for rule in reversed(self.last_words):
             if rule.for_all:
                 if rule.names(number):
-                    return True
-            elif rule.covers(number) and letter in rule.access and (rule.allow or rule.names(number)):
-                return not rule.allow
-        return False
+                    return denied | unsaid
+            elif rule.covers(number) and (rule.allow or rule.names(number)):
+                said = unsaid & set(rule.access)
+                unsaid -= said
+                if not rule.allow:
+                    denied |= said
+                if not unsaid:
+                    break
+        return denied
 
     def covering(self, number: Number) -> str:
         """How full access is written: ``exact``, ``minors`` (c 195:*), ``majors`` (c *:*), ``all``; or empty."""

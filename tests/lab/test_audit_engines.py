@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tests.lab.engines import NODES, RUNC_LAB, daemon_reload, hook_json
+from tests.lab.images import IMAGE
 from tests.lab.machine import Machine
-from tests.lab.test_engines_containerd import IMAGE, containerd
+from tests.lab.test_engines_containerd import containerd
 from tests.lab.test_engines_docker import CLIENT, docker
 from tests.lab.test_engines_podman import podman
 

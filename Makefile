@@ -54,7 +54,7 @@ test: prerequisites lint  ## lint and test; as root also on a real systemd (INST
 	'$(tools)/python' -m pytest -q -n $(JOBS) $(PYTEST_OPTIONS) $(TESTS)
 
 demo:  ## as root: a GPU lost by plain runc on the left, kept on the right
-	@sh tests/prerequisites.sh lab yes || true
+	@sh tests/prerequisites.sh demo || true
 	@$(MAKE) --no-print-directory venv
 	@'$(tools)/python' demo/run.py
 

@@ -5,6 +5,7 @@ Messages are plain dicts {field number: value}; the numbers are those of cri-api
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,9 @@ import grpc
 from tests.lab.machine import Machine
 
 SOCKET = "/run/containerd/containerd.sock"
+# containerd tells systemd that it is ready before its CRI plugin is, and the plugin refuses calls with these words.
+NOT_YET = "server is not initialized yet"
+START = 30.0  # seconds
 NODE = 2  # NamespaceMode.NODE: the host's own network, so that no CNI plugin is needed
 Message = dict[int, Any]
 
@@ -28,8 +32,16 @@ class Cri:
         function = self.channel.unary_unary(
             f"/runtime.v1.RuntimeService/{method}", request_serializer=encode, response_deserializer=decode
         )
-        answer: dict[int, Any] = function(message, timeout=60)
-        return answer
+        until = time.monotonic() + START
+        while True:
+            try:
+                answer: dict[int, Any] = function(message, timeout=60, wait_for_ready=True)
+            except grpc.RpcError as error:
+                if NOT_YET not in str(error) or time.monotonic() > until:
+                    raise
+                time.sleep(0.1)
+            else:
+                return answer
 
     def run_pod(self, name: str, runtime: str, cgroup_parent: str) -> tuple[str, Message]:
         """Start a pod's sandbox with a runtime (empty: the default one); its id and its configuration."""

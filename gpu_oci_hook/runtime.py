@@ -52,10 +52,9 @@ def main(args: list[str]) -> NoReturn:
     if args[0] == "--compile":
         posix._exit(_print_compiled(args[1], args[2], argv.parse(args[3:])))
     line = argv.parse(args[3:])
-    settings = Settings()
+    settings, changed = Settings(), False
     try:
-        changed = bool(args[1]) and seems_current(args[0], args[1])
-        settings = _settings(args[0], args[1], line)
+        settings, changed = _settings(args[0], args[1], line)
         findings = prepare(line, settings, args[2])
     except Exception as error:  # a fault of ours must not stop the container
         _report(line, settings, "error", f"internal error, the container starts unprepared: {error!r}")
@@ -118,17 +117,21 @@ def _report(line: CommandLine, settings: Settings, level: str, message: str, as_
     write_line(line, level, message, settings.log_file)
 
 
-def _settings(run_dir: str, source: str, line: CommandLine) -> Settings:
-    """The settings for a container. Those that cannot be used are one warning and the defaults."""
+def _settings(run_dir: str, source: str, line: CommandLine) -> tuple[Settings, bool]:
+    """The settings for a container, and whether the launcher has taken older ones for them.
+
+    Those that cannot be used are one warning and the defaults.
+    """
     compiled = read_compiled(run_dir, source) if source else Settings()
     if compiled:
-        return compiled
+        return compiled, False
+    changed = seems_current(run_dir, source)
     from gpu_oci_hook.host.current_settings import current_settings
 
     settings, problem = current_settings(run_dir, source)
     if problem:
         _report(line, settings, "warning", problem)
-    return settings
+    return settings, changed
 
 
 def _print_compiled(run_dir: str, source: str, line: CommandLine) -> int:

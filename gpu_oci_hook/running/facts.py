@@ -27,7 +27,8 @@ class Facts(NamedTuple):
 
     ``unit``: number → whether the unit's list opens it when it is applied anew; empty where no unit is known.
     ``shared``: control nodes of the host; ``makes``: kinds of nodes that its init may make, some of ``cb``.
-    ``problem``: why ``live`` is empty; ``unit_problem``: why ``unit_devices`` is None.
+    ``problem``: why ``live`` is empty; ``gone``: it is, because the container has ended; ``unit_problem``: why
+    ``unit_devices`` is None.
     """
 
     container: Container
@@ -39,6 +40,7 @@ class Facts(NamedTuple):
     makes: str = ""
     problem: str = ""
     unit_problem: str = ""
+    gone: bool = False
 
     @property
     def given(self) -> dict[Number, str]:
@@ -111,6 +113,7 @@ def _facts(
         frozenset(number for number in host.names if not host.is_gpu(number)),
         answers[0].makes,
         answers[0].problem,
+        gone=answers[0].gone,
     )
     unit = units.get(container.unit, "")
     if isinstance(unit, str):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gpu_oci_hook.core.plan import LinkEdit
     from gpu_oci_hook.core.versions import Version
     from gpu_oci_hook.running.audit import Audited, Report
+    from gpu_oci_hook.running.facts import Facts
 
 GONE = "it ended meanwhile"
 
@@ -129,8 +130,7 @@ def _carry_out(changes: list[Change], host: Host, systemd: Version, manager: Man
     known = {name: unit if isinstance(unit, UnitDevices) else str(unit) for name, unit in units.items()}
     checked = collect([(c.facts.container, c.facts.evidence) for c in changes], known, host, systemd)
     return [
-        Outcome(change, _verify(change, facts.live, facts.unit, refused.get(change.unit), facts.problem))
-        for change, facts in zip(changes, checked)
+        Outcome(change, _verify(change, facts, refused.get(change.unit))) for change, facts in zip(changes, checked)
     ]
 
 
@@ -160,18 +160,19 @@ def _allow(directory: str, number: Number) -> None:
         return
 
 
-def _verify(
-    change: Change, live: dict[Number, bool], unit: dict[Number, bool], error: Exception | None, problem: str
-) -> str:
-    """Why the container is not repaired, in words; empty where the kernel and the unit both say that it is."""
+def _verify(change: Change, facts: Facts, error: Exception | None) -> str:
+    """Why the container is not repaired, in words; empty where the kernel and the unit both say that it is.
+
+    ``facts`` are those of after the call, ``error`` is systemd's answer to it.
+    """
     if error is not None:
         return GONE if isinstance(error, RefusedError) and "NoSuchUnit" in error.name else f"systemd refused: {error}"
-    if problem:
-        return GONE if "gone" in problem else problem
-    denied = [spell(number) for number in change.facts.given if not live.get(number)]
+    if facts.problem:
+        return GONE if facts.gone else facts.problem
+    denied = [spell(number) for number in change.facts.given if not facts.live.get(number)]
     if denied:
         return f"{', '.join(denied)} still denied: a parent cgroup or the runtime's own program denies; recreate it"
-    unlisted = [spell(number) for number in change.facts.given if change.unit and not unit.get(number)]
+    unlisted = [spell(number) for number in change.facts.given if change.unit and not facts.unit.get(number)]
     if unlisted:
         return f"temporary: {', '.join(unlisted)} works now, and {change.unit}'s list does not have it"
     return ""

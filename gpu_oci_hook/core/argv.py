@@ -11,13 +11,12 @@ GLOBAL_VALUES = ("root", "log", "log-format", "log-level", "criu", "rootless", "
 # Options of create and run that take a value; -b and -f are the short forms of bundle and (crun) config.
 COMMAND_VALUES = ("bundle", "b", "config", "f", "console-socket", "pidfd-socket", "pid-file", "preserve-fds")
 SHORT = {"b": "bundle", "f": "config"}
-PREPARED = ("create", "run")
 
 
 class CommandLine:
     """What a runtime's command line says. Paths are as given; ``bundle`` is ``.`` when none is."""
 
-    __slots__ = ("bundle", "command", "container", "log", "log_format", "spec_file", "systemd_cgroup")
+    __slots__ = ("bundle", "command", "container", "log", "log_format", "spec_file")
 
     def __init__(self) -> None:
         self.command = ""
@@ -26,7 +25,6 @@ class CommandLine:
         self.container = ""
         self.log = ""
         self.log_format = "text"
-        self.systemd_cgroup = False
 
     def config_path(self) -> str:
         """The spec's file: crun's ``--config``, otherwise config.json in the bundle.
@@ -56,10 +54,7 @@ def parse(args: list[str]) -> CommandLine:
     line = CommandLine()
     at = find_command(args)
     for name, value in _options(args[:at], GLOBAL_VALUES):
-        if name in ("log", "root", "log-format"):
-            _set_global(line, name, value)
-        elif name in ("systemd-cgroup", "cgroup-manager"):
-            line.systemd_cgroup = value not in ("false", "cgroupfs", "disabled")
+        _set_global(line, name, value)
     if at < len(args):
         line.command = args[at]
         _read_command(line, args[at + 1 :])

@@ -15,15 +15,6 @@ def matches(pattern: str, path: str) -> bool:
     return len(parts) == len(wanted) and all(map(_part_matches, wanted, parts))
 
 
-def fixed_prefix(pattern: str) -> str:
-    """The folders of a pattern before its first wildcard: ``/dev/dri/card*`` → ``/dev/dri``."""
-    folders = pattern.split("/")[:-1]
-    for i, folder in enumerate(folders):
-        if is_pattern(folder):
-            return "/".join(folders[:i])
-    return "/".join(folders)
-
-
 def is_pattern(text: str) -> bool:
     return "*" in text or "?" in text or "[" in text
 

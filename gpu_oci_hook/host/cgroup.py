@@ -115,11 +115,6 @@ def processes(directory: str) -> list[int]:
     return [int(line) for line in _read(os.path.join(directory, "cgroup.procs")).split()]
 
 
-def descendants(directory: str) -> list[str]:
-    """A cgroup and all below it, parents first; what vanishes meanwhile is left out."""
-    return [found for found, _, _ in os.walk(directory)]
-
-
 def is_frozen(directory: str) -> bool:
     """Whether a v2 cgroup is paused: whoever is placed into it stops at once."""
     try:

@@ -129,10 +129,6 @@ class Manager:
         """One property of a unit's own interface (``Delegate``, ``ControlGroup``, ``Slice``)."""
         return self._property(unit_object(unit), interface(unit), name)
 
-    def needs_daemon_reload(self, unit: str) -> bool:
-        """Whether systemd itself asks for a daemon-reload because of this unit (NeedDaemonReload=)."""
-        return bool(self._property(unit_object(unit), f"{SERVICE}.Unit", "NeedDaemonReload"))
-
     def set_device_allow(self, unit: str, entries: Sequence[tuple[str, str]]) -> None:
         """Add entries to a unit's DeviceAllow, at run time only, in one call; systemd applies them before it answers.
 

@@ -15,7 +15,6 @@ from gpu_oci_hook.running.judge import Verdict, judge
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gpu_oci_hook.core.versions import Version
     from gpu_oci_hook.running.discover import Container
     from gpu_oci_hook.running.host import Host
 
@@ -54,10 +53,6 @@ def is_named(container: Container, names: Sequence[str]) -> bool:
     return not names or any(
         name in (container.id, container.unit) or (len(name) >= 3 and container.id.startswith(name)) for name in names
     )
-
-
-def version_of(manager: Manager) -> Version | None:
-    return parse_systemd(manager.version())
 
 
 def _ask_systemd(
